@@ -1,0 +1,553 @@
+//! What can be asked of an operation, and what it refuses.
+
+use super::VnfLcmOpOcc;
+use super::event::{Reopened, VnfLcmOpOccEvent as Event};
+use super::plan::{Outcome, Plan, StepState, Vnfc};
+use super::undo;
+use crate::ids::{GrantId, Tenant, VnfInstanceId, VnfLcmOpOccId};
+use crate::operation::{AdditionalParams, CancelMode, ErrorPoint, Operation, OperationState, Params};
+use crate::problem::Problem;
+use crate::time::Timestamp;
+use crate::waits::{Classified, Obstacle, WaitClass};
+use serde_json::{Map, Value};
+
+/// Commands of a `VnfLcmOpOcc`. `Start`, `Retry`, `Rollback`, `Fail` and `Cancel` come from users, all others
+/// from the runner: a repeat of one of those changes nothing.
+#[derive(Clone, Debug, PartialEq)]
+pub enum VnfLcmOpOccCommand {
+    /// An accepted request begins.
+    Start {
+        /// Now.
+        at: Timestamp,
+        /// A fresh id.
+        id: VnfLcmOpOccId,
+        /// The instance.
+        vnf_instance_id: VnfInstanceId,
+        /// Who asks.
+        by: String,
+        /// For whom.
+        tenant: Tenant,
+        /// The body, sealed.
+        request: Map<String, Value>,
+        /// The same, resolved.
+        params: Params,
+        /// `additionalParams`, resolved.
+        additional: AdditionalParams,
+        /// The instance's pods.
+        inventory: Vec<Vnfc>,
+    },
+    /// SOL003 5.4.14 (retry).
+    Retry {
+        /// Now.
+        at: Timestamp,
+        /// Who asks.
+        by: String,
+        /// For whom.
+        tenant: Tenant,
+    },
+    /// SOL003 5.4.15 (rollback).
+    Rollback {
+        /// Now.
+        at: Timestamp,
+        /// Who asks.
+        by: String,
+        /// For whom.
+        tenant: Tenant,
+    },
+    /// SOL003 5.4.16 (fail).
+    Fail {
+        /// Now.
+        at: Timestamp,
+        /// Who asks.
+        by: String,
+        /// For whom.
+        tenant: Tenant,
+    },
+    /// SOL003 5.4.17 (cancel).
+    Cancel {
+        /// Now.
+        at: Timestamp,
+        /// Who asks.
+        by: String,
+        /// For whom.
+        tenant: Tenant,
+        /// How.
+        mode: CancelMode,
+    },
+    /// The grant is being asked for.
+    RequestGrant {
+        /// Now.
+        at: Timestamp,
+    },
+    /// The grant was given; PROCESSING begins.
+    Grant {
+        /// Now.
+        at: Timestamp,
+        /// Its id.
+        grant_id: GrantId,
+    },
+    /// The grant was refused.
+    RejectGrant {
+        /// Now.
+        at: Timestamp,
+        /// Why.
+        problem: Problem,
+    },
+    /// The plan was made, for the first time or anew.
+    FixPlan {
+        /// Now.
+        at: Timestamp,
+        /// All of it.
+        plan: Plan,
+    },
+    /// The done steps were looked over at a retry.
+    RecheckPlan {
+        /// Now.
+        at: Timestamp,
+        /// Steps to do again.
+        reopened: Vec<Reopened>,
+    },
+    /// The next error point is passed.
+    ReachPoint {
+        /// Now.
+        at: Timestamp,
+        /// Which.
+        point: ErrorPoint,
+    },
+    /// The intent of steps, or of undo steps while rolling back.
+    Begin {
+        /// Now.
+        at: Timestamp,
+        /// Indices.
+        steps: Vec<usize>,
+    },
+    /// A step, or undo step, is done.
+    Finish {
+        /// Now.
+        at: Timestamp,
+        /// Index.
+        step: usize,
+        /// What came of it.
+        outcome: Outcome,
+    },
+    /// The answer to a step's call was lost.
+    LoseAnswer {
+        /// Now.
+        at: Timestamp,
+        /// Index.
+        step: usize,
+        /// What was heard instead.
+        why: String,
+    },
+    /// These are in the way now; none: nothing is.
+    Obstruct {
+        /// Now.
+        at: Timestamp,
+        /// Each with its class and clock.
+        obstacles: Vec<(Obstacle, Classified)>,
+    },
+    /// The present try ends without success; with the step that ended it, if one did.
+    EndTry {
+        /// Now.
+        at: Timestamp,
+        /// The step, or undo step, and the class of its cause.
+        step: Option<(usize, WaitClass)>,
+        /// Why.
+        problem: Problem,
+    },
+    /// The pending cancellation takes hold.
+    CarryOutCancel {
+        /// Now.
+        at: Timestamp,
+    },
+    /// All is done.
+    Complete {
+        /// Now.
+        at: Timestamp,
+    },
+    /// All is undone.
+    FinishRollback {
+        /// Now.
+        at: Timestamp,
+    },
+    /// What a halted operation waited for has come.
+    Advise {
+        /// Now.
+        at: Timestamp,
+        /// What came.
+        reason: String,
+    },
+}
+
+/// Why a command was refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Rejection {
+    /// There is no such operation.
+    #[error("there is no such VNF LCM operation occurrence")]
+    NotFound,
+    /// The id is taken.
+    #[error("the VNF LCM operation occurrence exists already")]
+    Exists,
+    /// The operation is in the wrong state for what a user asks.
+    #[error("{task} is not possible in {is}; {instead}")]
+    WrongState {
+        /// What was asked.
+        task: &'static str,
+        /// The state it is in.
+        is: OperationState,
+        /// What is possible.
+        instead: &'static str,
+    },
+    /// A cancel is pending already.
+    #[error("a cancellation is pending already")]
+    CancelPending,
+    /// The runner is late: the operation went on without it.
+    #[error("the operation is in {is}, this belongs to an earlier moment")]
+    Stale {
+        /// The state it is in.
+        is: OperationState,
+    },
+}
+
+/// Turns a command into facts, or refuses it.
+///
+/// # Errors
+///
+/// [`Rejection`] when the operation's recorded state forbids the command.
+pub fn decide(
+    state: Option<&VnfLcmOpOcc>,
+    command: VnfLcmOpOccCommand,
+) -> Result<Vec<Event>, Rejection> {
+    match (state, command) {
+        (None, VnfLcmOpOccCommand::Start {
+            at, id, vnf_instance_id, by, tenant, request, params, additional, inventory,
+        }) => Ok(start(Event::OperationStarted {
+            at, id, vnf_instance_id, by, tenant, request, params, additional, inventory,
+        })),
+        (Some(_), VnfLcmOpOccCommand::Start { .. }) => Err(Rejection::Exists),
+        (None, _) => Err(Rejection::NotFound),
+        (Some(op), command) => op.decide_begun(command),
+    }
+}
+
+/// Point 0 is recorded in STARTING; `MODIFY_INFO` has none and begins at 1.
+fn start(started: Event) -> Vec<Event> {
+    let at = started.at();
+    let point = match &started {
+        Event::OperationStarted { params: Params::ModifyInfo { .. }, .. } => {
+            ErrorPoint::NotifyProcessing
+        }
+        _ => ErrorPoint::Initial,
+    };
+    vec![started, Event::ErrorPointReached { at, point, attempt: 1 }]
+}
+
+impl VnfLcmOpOcc {
+    fn decide_begun(&self, command: VnfLcmOpOccCommand) -> Result<Vec<Event>, Rejection> {
+        match command {
+            VnfLcmOpOccCommand::Start { .. } => Err(Rejection::Exists),
+            VnfLcmOpOccCommand::Retry { at, by, tenant } => {
+                self.must_be_halted("retry")?;
+                Ok(vec![Event::RetryStarted { at, by, tenant }])
+            }
+            VnfLcmOpOccCommand::Rollback { at, by, tenant } => {
+                self.must_be_halted("rollback")?;
+                Ok(vec![Event::RollbackStarted { at, by, tenant, undo: undo::list(self) }])
+            }
+            VnfLcmOpOccCommand::Fail { at, by, tenant } => {
+                self.must_be_halted("fail")?;
+                Ok(vec![Event::OperationFailed { at, by, tenant }])
+            }
+            VnfLcmOpOccCommand::Cancel { at, by, tenant, mode } => {
+                self.may_be_cancelled(mode)?;
+                Ok(vec![Event::CancelRequested { at, by, tenant, mode }])
+            }
+            VnfLcmOpOccCommand::RequestGrant { at } => self.request_grant(at),
+            VnfLcmOpOccCommand::Grant { at, grant_id } => {
+                self.must_be(OperationState::Starting)?;
+                Ok(vec![
+                    Event::Granted { at, grant_id },
+                    Event::ProcessingStarted { at },
+                    self.point_event(at, ErrorPoint::NotifyProcessing),
+                ])
+            }
+            VnfLcmOpOccCommand::RejectGrant { at, problem } => {
+                self.must_be(OperationState::Starting)?;
+                let rejected = Event::GrantRejected { at, problem: problem.clone() };
+                Ok(vec![rejected, self.ended(at, problem)])
+            }
+            VnfLcmOpOccCommand::FixPlan { at, plan } => self.fix_plan(at, plan),
+            VnfLcmOpOccCommand::RecheckPlan { at, reopened } => {
+                self.must_be(OperationState::Processing)?;
+                Ok(vec![Event::PlanRechecked { at, reopened }])
+            }
+            VnfLcmOpOccCommand::ReachPoint { at, point } => self.reach_point(at, point),
+            VnfLcmOpOccCommand::Begin { at, steps } => self.begin(at, &steps),
+            VnfLcmOpOccCommand::Finish { at, step, outcome } => self.finish(at, step, outcome),
+            VnfLcmOpOccCommand::LoseAnswer { at, step, why } => {
+                self.must_be_transitional()?;
+                Ok(vec![Event::OutcomeUnknown { at, step, why: crate::problem::shorten(why) }])
+            }
+            VnfLcmOpOccCommand::Obstruct { at, obstacles } => {
+                self.must_be_transitional()?;
+                Ok(self.obstruct(at, obstacles))
+            }
+            VnfLcmOpOccCommand::EndTry { at, step, problem } => self.end_try(at, step, problem),
+            VnfLcmOpOccCommand::CarryOutCancel { at } => self.carry_out_cancel(at),
+            VnfLcmOpOccCommand::Complete { at } => self.complete(at),
+            VnfLcmOpOccCommand::FinishRollback { at } => self.finish_rollback(at),
+            VnfLcmOpOccCommand::Advise { at, reason } => Ok(self.advise(at, reason)),
+        }
+    }
+
+    fn must_be_halted(&self, task: &'static str) -> Result<(), Rejection> {
+        if self.state == OperationState::FailedTemp {
+            return Ok(());
+        }
+        let instead = if self.state.is_transitional() {
+            "only cancel is"
+        } else {
+            "the operation has ended; start a new one"
+        };
+        Err(Rejection::WrongState { task, is: self.state, instead })
+    }
+
+    fn may_be_cancelled(&self, mode: CancelMode) -> Result<(), Rejection> {
+        if !self.state.is_transitional() {
+            let instead = if self.state == OperationState::FailedTemp {
+                "retry, rollback and fail are"
+            } else {
+                "the operation has ended"
+            };
+            return Err(Rejection::WrongState { task: "cancel", is: self.state, instead });
+        }
+        match (self.cancel, mode) {
+            (None, _) | (Some(CancelMode::Graceful), CancelMode::Forceful) => Ok(()),
+            (Some(_), _) => Err(Rejection::CancelPending),
+        }
+    }
+
+    fn must_be(&self, state: OperationState) -> Result<(), Rejection> {
+        if self.state == state {
+            return Ok(());
+        }
+        Err(Rejection::Stale { is: self.state })
+    }
+
+    fn must_be_transitional(&self) -> Result<(), Rejection> {
+        if self.state.is_transitional() {
+            return Ok(());
+        }
+        Err(Rejection::Stale { is: self.state })
+    }
+
+    fn request_grant(&self, at: Timestamp) -> Result<Vec<Event>, Rejection> {
+        self.must_be(OperationState::Starting)?;
+        if self.grant_requested {
+            return Ok(Vec::new());
+        }
+        Ok(vec![Event::GrantRequested { at }])
+    }
+
+    fn fix_plan(&self, at: Timestamp, plan: Plan) -> Result<Vec<Event>, Rejection> {
+        self.must_be(OperationState::Processing)?;
+        if self.plan.is_none() {
+            return Ok(vec![Event::PlanFixed { at, plan }]);
+        }
+        let carried = plan
+            .steps
+            .iter()
+            .map(|new| {
+                self.steps.iter().position(|old| {
+                    old.step.action.kind() == new.action.kind()
+                        && old.step.action.subject() == new.action.subject()
+                        && match (old.step.action.object(), new.action.object()) {
+                            (Some(old), Some(new)) => old.is(new),
+                            (None, None) => true,
+                            (Some(_), None) | (None, Some(_)) => false,
+                        }
+                })
+            })
+            .collect();
+        Ok(vec![Event::PlanRevised { at, plan, carried }])
+    }
+
+    fn point_event(&self, at: Timestamp, point: ErrorPoint) -> Event {
+        Event::ErrorPointReached { at, point, attempt: self.attempt() }
+    }
+
+    fn reach_point(&self, at: Timestamp, point: ErrorPoint) -> Result<Vec<Event>, Rejection> {
+        self.must_be(OperationState::Processing)?;
+        if self.point.is_some_and(|reached| reached >= point) {
+            return Ok(Vec::new());
+        }
+        Ok(vec![self.point_event(at, point)])
+    }
+
+    fn begin(&self, at: Timestamp, steps: &[usize]) -> Result<Vec<Event>, Rejection> {
+        if self.state == OperationState::RollingBack {
+            let open = steps.iter().filter(|i| {
+                self.undo.get(**i).is_some_and(|log| !matches!(log.state, StepState::Started | StepState::Done { .. }))
+            });
+            return Ok(open.map(|undo| Event::StepUndoStarted { at, undo: *undo }).collect());
+        }
+        self.must_be(OperationState::Processing)?;
+        let open = steps.iter().filter(|i| {
+            self.steps.get(**i).is_some_and(|log| !matches!(log.state, StepState::Started | StepState::Done { .. }))
+        });
+        Ok(open.map(|step| Event::StepStarted { at, step: *step }).collect())
+    }
+
+    fn finish(&self, at: Timestamp, step: usize, outcome: Outcome) -> Result<Vec<Event>, Rejection> {
+        if self.state == OperationState::RollingBack {
+            return Ok(self.finish_undo(at, step, outcome));
+        }
+        self.must_be(OperationState::Processing)?;
+        let done = self.steps.get(step).is_none_or(|log| matches!(log.state, StepState::Done { .. }));
+        if done {
+            return Ok(Vec::new());
+        }
+        Ok(vec![Event::StepSucceeded { at, step, outcome }])
+    }
+
+    fn finish_undo(&self, at: Timestamp, undo: usize, outcome: Outcome) -> Vec<Event> {
+        let Some(log) = self.undo.get(undo) else { return Vec::new() };
+        if matches!(log.state, StepState::Done { .. }) {
+            return Vec::new();
+        }
+        let mut events = vec![Event::StepUndone { at, undo, outcome: outcome.clone() }];
+        match outcome {
+            Outcome::ReplicasSet { from, to } => {
+                if let Some(resource) = log.undo.step.action.object().filter(|_| from != to) {
+                    events.push(Event::ReplicasRestored { at, resource: resource.clone(), from, to });
+                }
+            }
+            Outcome::Verified => events.push(Event::RollbackVerified { at }),
+            Outcome::Applied { .. }
+            | Outcome::Created
+            | Outcome::Deleted { .. }
+            | Outcome::Evicted { .. }
+            | Outcome::Ready
+            | Outcome::Gone { .. }
+            | Outcome::Inventory { .. } => {}
+        }
+        events
+    }
+
+    fn end_try(
+        &self,
+        at: Timestamp,
+        step: Option<(usize, WaitClass)>,
+        problem: Problem,
+    ) -> Result<Vec<Event>, Rejection> {
+        self.must_be_transitional()?;
+        let mut events = Vec::new();
+        if let Some((step, class)) = step {
+            let problem = problem.clone();
+            events.push(if self.state == OperationState::RollingBack {
+                Event::StepUndoFailed { at, undo: step, problem, class }
+            } else {
+                Event::StepFailed { at, step, problem, class }
+            });
+        }
+        events.push(self.ended(at, problem));
+        Ok(events)
+    }
+
+    /// The event that a failure or cancellation ends in, from where the operation is.
+    fn ended(&self, at: Timestamp, problem: Problem) -> Event {
+        let undoes_itself = self.state == OperationState::Starting
+            || (self.state == OperationState::Processing && self.operation() == Operation::ModifyInfo);
+        if undoes_itself {
+            Event::OperationRolledBack { at, problem, inventory: None, residue: Vec::new() }
+        } else {
+            Event::OperationFailedTemporarily { at, problem }
+        }
+    }
+
+    fn carry_out_cancel(&self, at: Timestamp) -> Result<Vec<Event>, Rejection> {
+        self.must_be_transitional()?;
+        let Some(mode) = self.cancel else {
+            return Err(Rejection::Stale { is: self.state });
+        };
+        let problem = self.cancelled_problem(mode);
+        Ok(vec![Event::OperationCancelled { at, mode }, self.ended(at, problem)])
+    }
+
+    fn cancelled_problem(&self, mode: CancelMode) -> Problem {
+        let how = match mode {
+            CancelMode::Graceful => "gracefully",
+            CancelMode::Forceful => "forcefully",
+        };
+        let waited: Vec<String> = self
+            .waits
+            .iter()
+            .map(|wait| format!("{} {}: {}", wait.object, wait.reason, wait.message))
+            .collect();
+        let detail = if waited.is_empty() {
+            format!("cancelled {how} in {}", self.state)
+        } else {
+            format!("cancelled {how} in {} while waiting for {}", self.state, waited.join("; "))
+        };
+        Problem::new(409, detail).titled("Operation cancelled")
+    }
+
+    fn complete(&self, at: Timestamp) -> Result<Vec<Event>, Rejection> {
+        self.must_be(OperationState::Processing)?;
+        let after = match self.operation() {
+            Operation::Terminate => Some(Vec::new()),
+            Operation::ModifyInfo => None,
+            Operation::Instantiate | Operation::Scale | Operation::ScaleToLevel | Operation::Heal => {
+                self.inventory().map(<[Vnfc]>::to_vec)
+            }
+        };
+        let changed_info = match &self.params {
+            Params::ModifyInfo { changes } => Some(changes.clone()),
+            Params::Instantiate { .. }
+            | Params::Scale { .. }
+            | Params::ScaleToLevel { .. }
+            | Params::Heal { .. }
+            | Params::Terminate { .. } => None,
+        };
+        Ok(vec![Event::OperationCompleted {
+            at,
+            resource_changes: after.map_or_else(Vec::new, |after| self.changes_to(&after)),
+            changed_info,
+            residue: residue_of(self.steps.iter().map(|log| &log.state)),
+        }])
+    }
+
+    fn finish_rollback(&self, at: Timestamp) -> Result<Vec<Event>, Rejection> {
+        self.must_be(OperationState::RollingBack)?;
+        let problem = self
+            .first_cause
+            .clone()
+            .unwrap_or_else(|| Problem::new(500, "rolled back without a recorded cause"));
+        let mut residue = residue_of(self.undo.iter().map(|log| &log.state));
+        residue.extend(undo::impossible(self));
+        let inventory = self
+            .undo
+            .iter()
+            .any(|log| matches!(log.state, StepState::Done { outcome: Outcome::Inventory { .. } }))
+            .then(|| self.inventory().map(<[Vnfc]>::to_vec))
+            .flatten();
+        Ok(vec![Event::OperationRolledBack { at, problem, inventory, residue }])
+    }
+
+    fn advise(&self, at: Timestamp, reason: String) -> Vec<Event> {
+        if self.state != OperationState::FailedTemp || self.advice.is_some() {
+            return Vec::new();
+        }
+        vec![Event::RetryAdvised { at, reason }]
+    }
+}
+
+fn residue_of<'a>(states: impl Iterator<Item = &'a StepState>) -> Vec<String> {
+    states
+        .filter_map(|state| match state {
+            StepState::Done { outcome: Outcome::Gone { residue } } => Some(residue.clone()),
+            StepState::Done { .. } | StepState::Open | StepState::Started | StepState::Failed { .. } => None,
+        })
+        .flatten()
+        .collect()
+}

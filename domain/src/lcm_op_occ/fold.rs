@@ -1,0 +1,258 @@
+//! What each event means for the state. Total: it never asks whether the fact was allowed.
+
+use super::event::VnfLcmOpOccEvent as Event;
+use super::plan::{Action, Outcome, Plan, Stage, StepState};
+use super::{StepLog, Try, UndoLog, VnfLcmOpOcc};
+use crate::operation::{OperationState, Params};
+use crate::problem::Problem;
+use crate::time::Timestamp;
+
+/// Records a fact.
+#[must_use]
+pub fn evolve(state: Option<VnfLcmOpOcc>, event: &Event) -> Option<VnfLcmOpOcc> {
+    match event {
+        Event::OperationStarted { .. } => Some(started(event)?),
+        _ => state.map(|mut op| {
+            op.record(event);
+            op
+        }),
+    }
+}
+
+fn started(event: &Event) -> Option<VnfLcmOpOcc> {
+    let Event::OperationStarted {
+        at, id, vnf_instance_id, by, tenant, request, params, additional, inventory,
+    } = event
+    else {
+        return None;
+    };
+    let state = match params {
+        Params::ModifyInfo { .. } => OperationState::Processing,
+        Params::Instantiate { .. }
+        | Params::Scale { .. }
+        | Params::ScaleToLevel { .. }
+        | Params::Heal { .. }
+        | Params::Terminate { .. } => OperationState::Starting,
+    };
+    Some(VnfLcmOpOcc {
+        id: id.clone(),
+        vnf_instance_id: vnf_instance_id.clone(),
+        tenant: tenant.clone(),
+        by: by.clone(),
+        request: request.clone(),
+        params: params.clone(),
+        additional: additional.clone(),
+        state,
+        start_time: *at,
+        state_entered: *at,
+        grant_requested: false,
+        grant_id: None,
+        point: None,
+        tries: vec![Try { attempt: 1, started_at: *at, ended_at: None, cause: None }],
+        inventory_before: inventory.clone(),
+        plan: None,
+        steps: Vec::new(),
+        plan_checked: false,
+        undo: Vec::new(),
+        waits: Vec::new(),
+        wait_clocks: std::collections::BTreeMap::new(),
+        waits_told: 0,
+        cancel: None,
+        error: None,
+        first_cause: None,
+        resource_changes: Vec::new(),
+        changed_info: None,
+        residue: Vec::new(),
+        advice: None,
+    })
+}
+
+impl VnfLcmOpOcc {
+    fn record(&mut self, event: &Event) {
+        match event {
+            // `OperationStarted` begins a history; a rejected grant is told by what follows it.
+            Event::OperationStarted { .. }
+            | Event::GrantRejected { .. }
+            | Event::OutcomeUnknown { .. }
+            | Event::ReplicasRestored { .. }
+            | Event::RollbackVerified { .. } => {}
+            Event::GrantRequested { .. } => self.grant_requested = true,
+            Event::Granted { grant_id, .. } => self.grant_id = Some(grant_id.clone()),
+            Event::ProcessingStarted { at } => self.enter(OperationState::Processing, *at),
+            Event::PlanFixed { plan, .. } => self.plan_is(plan, &[]),
+            Event::PlanRevised { plan, carried, .. } => self.plan_is(plan, carried),
+            Event::PlanRechecked { reopened, .. } => {
+                self.plan_checked = true;
+                for again in reopened {
+                    self.with_step(again.step, |log| log.state = StepState::Open);
+                }
+            }
+            Event::ErrorPointReached { point, .. } => self.point = Some(*point),
+            Event::StepStarted { step, .. } => self.with_step(*step, |log| {
+                log.state = StepState::Started;
+                log.in_effect = true;
+                log.touched = true;
+            }),
+            Event::StepSucceeded { step, outcome, .. } => self.succeeded(*step, outcome),
+            Event::StepFailed { step, problem, class, .. } => {
+                let state = StepState::Failed { problem: problem.clone(), class: *class };
+                self.with_step(*step, |log| log.state = state);
+            }
+            Event::WaitStarted { wait, .. } | Event::WaitChanged { wait, .. } => {
+                self.wait_told(wait);
+            }
+            Event::WaitEnded { object, .. } => self.waits.retain(|wait| wait.object != *object),
+            Event::OperationFailedTemporarily { at, problem } => self.halted(*at, problem),
+            Event::RetryStarted { at, .. } => self.retried(*at),
+            Event::RollbackStarted { at, undo, .. } => {
+                self.undo = undo
+                    .iter()
+                    .map(|undo| UndoLog { undo: undo.clone(), state: StepState::Open })
+                    .collect();
+                self.enter(OperationState::RollingBack, *at);
+            }
+            Event::StepUndoStarted { undo, .. } => self.with_undo(*undo, StepState::Started),
+            Event::StepUndone { undo, outcome, .. } => self.undone(*undo, outcome),
+            Event::StepUndoFailed { undo, problem, class, .. } => self.with_undo(
+                *undo,
+                StepState::Failed { problem: problem.clone(), class: *class },
+            ),
+            Event::OperationRolledBack { at, problem, residue, .. } => {
+                self.ended_with(*at, problem, OperationState::RolledBack);
+                self.residue.clone_from(residue);
+                self.resource_changes.clear();
+            }
+            Event::CancelRequested { mode, .. } => self.cancel = Some(*mode),
+            Event::OperationCancelled { .. } => self.cancel = None,
+            Event::OperationFailed { at, .. } => self.enter(OperationState::Failed, *at),
+            Event::OperationCompleted { at, resource_changes, changed_info, residue } => {
+                self.close_try(*at, None);
+                self.resource_changes.clone_from(resource_changes);
+                self.changed_info.clone_from(changed_info);
+                self.residue.clone_from(residue);
+                self.enter(OperationState::Completed, *at);
+            }
+            Event::RetryAdvised { reason, .. } => self.advice = Some(reason.clone()),
+        }
+    }
+
+    fn enter(&mut self, state: OperationState, at: Timestamp) {
+        self.state = state;
+        self.state_entered = at;
+        self.waits.clear();
+        self.wait_clocks.clear();
+        self.waits_told = 0;
+        self.cancel = None;
+        self.advice = None;
+    }
+
+    fn plan_is(&mut self, plan: &Plan, carried: &[Option<usize>]) {
+        let old = std::mem::take(&mut self.steps);
+        self.steps = plan
+            .steps
+            .iter()
+            .enumerate()
+            .map(|(index, step)| {
+                let before = carried.get(index).copied().flatten().and_then(|i| old.get(i));
+                before.map_or_else(
+                    || StepLog {
+                        step: step.clone(),
+                        state: StepState::Open,
+                        in_effect: false,
+                        touched: false,
+                    },
+                    |before| carry(before, step),
+                )
+            })
+            .collect();
+        self.plan = Some(Plan { steps: Vec::new(), ..plan.clone() });
+        self.plan_checked = true;
+    }
+
+    fn succeeded(&mut self, step: usize, outcome: &Outcome) {
+        let state = StepState::Done { outcome: outcome.clone() };
+        self.with_step(step, |log| log.state = state);
+        if let Outcome::Inventory { vnfcs } = outcome {
+            self.resource_changes = self.changes_to(vnfcs);
+        }
+    }
+
+    fn undone(&mut self, undo: usize, outcome: &Outcome) {
+        let undoes = self.undo.get(undo).and_then(|log| log.undo.undoes);
+        self.with_undo(undo, StepState::Done { outcome: outcome.clone() });
+        if let Some(step) = undoes {
+            self.with_step(step, |log| {
+                log.state = StepState::Open;
+                log.in_effect = false;
+            });
+        }
+    }
+
+    fn halted(&mut self, at: Timestamp, problem: &Problem) {
+        self.ended_with(at, problem, OperationState::FailedTemp);
+    }
+
+    fn ended_with(&mut self, at: Timestamp, problem: &Problem, state: OperationState) {
+        self.close_try(at, Some(problem));
+        if self.state != OperationState::RollingBack || state == OperationState::FailedTemp {
+            self.error = Some(problem.clone());
+        }
+        if self.first_cause.is_none() {
+            self.first_cause = Some(problem.clone());
+        }
+        self.enter(state, at);
+    }
+
+    /// Ends the present try, if it has not ended before: a rollback is no try.
+    fn close_try(&mut self, at: Timestamp, cause: Option<&Problem>) {
+        if let Some(last) = self.tries.last_mut().filter(|last| last.ended_at.is_none()) {
+            last.ended_at = Some(at);
+            last.cause = cause.cloned();
+        }
+    }
+
+    fn retried(&mut self, at: Timestamp) {
+        let attempt = self.attempt() + 1;
+        self.tries.push(Try { attempt, started_at: at, ended_at: None, cause: None });
+        self.point = None;
+        self.plan_checked = false;
+        self.undo.clear();
+        for log in &mut self.steps {
+            // Whether things are ready, gone and counted is looked at anew in each try.
+            if log.step.action.stage() == Stage::Settle {
+                log.state = StepState::Open;
+            }
+        }
+        self.enter(OperationState::Processing, at);
+    }
+
+    fn with_step(&mut self, step: usize, change: impl FnOnce(&mut StepLog)) {
+        if let Some(log) = self.steps.get_mut(step) {
+            change(log);
+        }
+    }
+
+    fn with_undo(&mut self, undo: usize, state: StepState) {
+        if let Some(log) = self.undo.get_mut(undo) {
+            log.state = state;
+        }
+    }
+}
+
+/// A step of a revised plan takes over how far its predecessor was; its undo stays the one planned first,
+/// for that one knows what was there before the operation.
+fn carry(before: &StepLog, step: &super::plan::Step) -> StepLog {
+    let undo = if before.touched { before.step.undo.clone() } else { step.undo.clone() };
+    let action = match (&before.step.action, &step.action) {
+        (Action::SetReplicas { from, .. }, Action::SetReplicas { object, to, .. })
+            if before.touched =>
+        {
+            Action::SetReplicas { object: object.clone(), from: *from, to: *to }
+        }
+        _ => step.action.clone(),
+    };
+    StepLog {
+        step: super::plan::Step { undo, action, ..step.clone() },
+        ..before.clone()
+    }
+}

@@ -1,0 +1,180 @@
+//! How an operation is undone: the list is derived from the plan and from what may have had its effect.
+//!
+//! | step | undo | why it is safe to repeat |
+//! |---|---|---|
+//! | apply of an absent object | delete by UID, await gone | absent is done; another UID is not ours |
+//! | apply onto our object | apply the recorded state | the same state twice is one state |
+//! | delete | apply the recorded state | present with our label is adopted |
+//! | set replicas | set the number read before | the same number twice is one number |
+//! | evict | nothing | the workload has made another pod |
+
+use super::event::UndoStep;
+use super::plan::{Action, Outcome, STEP_VERSION, Step, StepState, Undo};
+use super::{StepLog, VnfLcmOpOcc};
+use crate::object::{Body, ObjectRef, Uid};
+use crate::operation::Operation;
+
+/// The undo steps that a rollback begins with. A rollback that goes on after a failed one takes what is open;
+/// waits and checks are always made anew.
+#[must_use]
+pub fn list(op: &VnfLcmOpOcc) -> Vec<UndoStep> {
+    let mut list = Vec::new();
+    let mut wave = 0;
+    for group in waves_backwards(&op.steps) {
+        let before = list.len();
+        list.extend(
+            group.into_iter().filter_map(|(index, log)| undo_of(op, index, log, wave)),
+        );
+        if list.len() > before {
+            wave += 1;
+        }
+    }
+    list.extend(settle(op, wave));
+    list
+}
+
+/// What cannot be undone, as residue `Kind/name: why`.
+#[must_use]
+pub fn impossible(op: &VnfLcmOpOcc) -> Vec<String> {
+    op.steps
+        .iter()
+        .filter(|log| log.in_effect)
+        .filter_map(|log| match &log.step.undo {
+            Undo::Impossible { why } => Some(format!("{}: {why}", log.step.action.subject())),
+            Undo::Delete
+            | Undo::Restore { .. }
+            | Undo::Recreate { .. }
+            | Undo::Replicas { .. }
+            | Undo::Nothing => None,
+        })
+        .collect()
+}
+
+fn waves_backwards(steps: &[StepLog]) -> Vec<Vec<(usize, &StepLog)>> {
+    let mut waves: Vec<u32> = steps.iter().map(|log| log.step.wave).collect();
+    waves.sort_unstable();
+    waves.dedup();
+    waves
+        .into_iter()
+        .rev()
+        .map(|wave| steps.iter().enumerate().rev().filter(|(_, log)| log.step.wave == wave).collect())
+        .collect()
+}
+
+fn undo_of(op: &VnfLcmOpOcc, index: usize, log: &StepLog, wave: u32) -> Option<UndoStep> {
+    if !log.in_effect {
+        return None;
+    }
+    let object = log.step.action.object()?.clone();
+    let action = match &log.step.undo {
+        Undo::Delete => Action::Delete { object, uid: known_uid(op, log), grace_s: None },
+        Undo::Restore { body } | Undo::Recreate { body } => Action::Apply {
+            object,
+            manifest: body.clone(),
+            replicas: None,
+            force_owned: true,
+        },
+        Undo::Replicas { from } => Action::SetReplicas { object, from: changed_to(log), to: *from },
+        Undo::Nothing | Undo::Impossible { .. } => return None,
+    };
+    Some(UndoStep { undoes: Some(index), step: Step { version: STEP_VERSION, wave, action, undo: Undo::Nothing } })
+}
+
+/// The UID that a step made; none where its answer was lost, then the owner marks decide.
+fn known_uid(op: &VnfLcmOpOcc, log: &StepLog) -> Option<Uid> {
+    match &log.state {
+        StepState::Done { outcome: Outcome::Applied { uid, .. } } => Some(uid.clone()),
+        StepState::Done { .. } | StepState::Open | StepState::Started | StepState::Failed { .. } => {
+            let object = log.step.action.object()?;
+            op.plan.as_ref()?.objects.iter().find(|o| o.object.is(object))?.uid.clone()
+        }
+    }
+}
+
+fn changed_to(log: &StepLog) -> u32 {
+    match &log.step.action {
+        Action::SetReplicas { to, .. } => *to,
+        Action::Apply { .. }
+        | Action::Create { .. }
+        | Action::Delete { .. }
+        | Action::Evict { .. }
+        | Action::AwaitReady { .. }
+        | Action::AwaitGone { .. }
+        | Action::TakeInventory { .. }
+        | Action::Verify { .. }
+        | Action::Unknown(_) => 0,
+    }
+}
+
+/// What was touched at any time, by how it is undone.
+#[derive(Default)]
+struct Touched {
+    deleted: Vec<(ObjectRef, Option<Uid>)>,
+    restored: Vec<(ObjectRef, Body)>,
+    replicas: Vec<(ObjectRef, u32)>,
+    evicted: bool,
+}
+
+fn touched(op: &VnfLcmOpOcc) -> Touched {
+    let mut all = Touched::default();
+    for log in op.steps.iter().filter(|log| log.touched) {
+        all.evicted |= matches!(log.step.action, Action::Evict { .. });
+        let Some(object) = log.step.action.object().cloned() else { continue };
+        match &log.step.undo {
+            // A refused apply made nothing: what stands there under its name belongs to somebody else.
+            Undo::Delete if matches!(&log.state, StepState::Failed { .. }) && known_uid(op, log).is_none() => {}
+            Undo::Delete => all.deleted.push((object, known_uid(op, log))),
+            Undo::Restore { body } | Undo::Recreate { body } => {
+                all.restored.push((object, body.clone()));
+            }
+            Undo::Replicas { from } => all.replicas.push((object, *from)),
+            Undo::Nothing | Undo::Impossible { .. } => {}
+        }
+    }
+    all
+}
+
+fn settle(op: &VnfLcmOpOcc, first_wave: u32) -> Vec<UndoStep> {
+    let touched = touched(op);
+    let mut actions = Vec::new();
+    if !touched.deleted.is_empty() {
+        actions.push(Action::AwaitGone {
+            objects: touched.deleted.clone(),
+            volumes: op.operation() == Operation::Instantiate,
+        });
+    }
+    let ready: Vec<ObjectRef> = touched
+        .restored
+        .iter()
+        .map(|(object, _)| object)
+        .chain(touched.replicas.iter().map(|(object, _)| object))
+        .cloned()
+        .collect();
+    let pods_touched = op.operation() != Operation::Instantiate
+        && (touched.evicted || !ready.is_empty());
+    if !ready.is_empty() {
+        actions.push(Action::AwaitReady { objects: ready, replaced: Vec::new() });
+    }
+    if pods_touched && let Some(inventory) = planned_inventory(op) {
+        actions.push(inventory);
+    }
+    if !(touched.deleted.is_empty() && touched.restored.is_empty() && touched.replicas.is_empty()) {
+        actions.push(Action::Verify {
+            equal: touched.restored,
+            absent: touched.deleted.into_iter().map(|(object, _)| object).collect(),
+            replicas: touched.replicas,
+        });
+    }
+    (first_wave..)
+        .zip(actions)
+        .map(|(wave, action)| UndoStep {
+            undoes: None,
+            step: Step { version: STEP_VERSION, wave, action, undo: Undo::Nothing },
+        })
+        .collect()
+}
+
+fn planned_inventory(op: &VnfLcmOpOcc) -> Option<Action> {
+    let workloads = &op.plan.as_ref()?.workloads;
+    Some(Action::TakeInventory { workloads: workloads.clone() })
+}

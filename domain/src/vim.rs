@@ -1,0 +1,229 @@
+//! Where a VNF runs: `vimConnectionInfo` (SOL003 4.4.1.6) and registered VIMs.
+
+use crate::ids::VimId;
+use crate::secret::{Secret, SecretRef, reference};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// The types of VIM that Cairn drives (SOL003 annex), with the synonym that Tacker's clients send.
+pub const VIM_TYPES: [&str; 2] = ["ETSINFV.KUBERNETES.V_1", "kubernetes"];
+
+/// Members of `accessInfo` that are secrets; all others may be shown in no answer either, but are not sealed.
+pub const SECRET_MEMBERS: [&str; 3] = ["bearer_token", "client_key", "password"];
+
+/// A VIM as it is registered or sent: JSON members as SOL003 names them, secrets sealed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct VimConnectionInfo {
+    /// Name of the VIM. Without an endpoint it must be a registered one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vim_id: Option<VimId>,
+    /// One of [`VIM_TYPES`].
+    pub vim_type: String,
+    /// `endpoint` (URL) and `ssl_ca_cert` (PEM).
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub interface_info: Map<String, Value>,
+    /// `bearer_token`, or `client_certificate` and `client_key` (PEM); sealed.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub access_info: Map<String, Value>,
+}
+
+/// Why a connection cannot be used as it was given.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidVim {
+    /// The entry is not of the form of SOL003 4.4.1.6.
+    #[error("vimConnectionInfo: {0}")]
+    Malformed(String),
+    /// The type is not one we drive.
+    #[error("vimType {got:?} is not supported; use ETSINFV.KUBERNETES.V_1")]
+    Type {
+        /// What was sent.
+        got: String,
+    },
+    /// There is neither an endpoint nor a name of a registered VIM.
+    #[error("vimConnectionInfo needs interfaceInfo.endpoint, or the vimId of a registered VIM")]
+    NoTarget,
+    /// `accessInfo` names half a credential.
+    #[error("accessInfo needs bearer_token, or client_certificate together with client_key")]
+    Credential,
+    /// A member has the wrong form.
+    #[error("vimConnectionInfo: {member} must be a text")]
+    NotText {
+        /// Name of the member.
+        member: &'static str,
+    },
+}
+
+/// What a credential is, with its secret still in the vault.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SealedCredential {
+    /// Nothing is sent.
+    None,
+    /// `Authorization: Bearer`.
+    BearerToken(SecretRef),
+    /// TLS client authentication.
+    ClientCertificate {
+        /// PEM, not secret.
+        certificate: String,
+        /// PEM, in the vault.
+        key: SecretRef,
+    },
+}
+
+/// A parsed entry: the address itself, or the name of a registered VIM.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum VimTarget {
+    /// The registered VIM of this name.
+    Registered(VimId),
+    /// An address of its own.
+    Direct {
+        /// `https://host:port`.
+        endpoint: String,
+        /// PEM, one or more certificates.
+        ca_pem: Option<String>,
+        /// How to authenticate.
+        credential: SealedCredential,
+    },
+}
+
+/// How the platform adapter reaches a cluster: what the engine made of a [`VimTarget`] and the vault.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ClusterAccess {
+    /// A cluster that the adapter was started with (kubeconfig or simulated).
+    Configured(VimId),
+    /// A cluster by address.
+    Direct {
+        /// `https://host:port`.
+        endpoint: String,
+        /// PEM, one or more certificates; absent: the public roots.
+        ca_pem: Option<String>,
+        /// How to authenticate.
+        credential: Credential,
+    },
+}
+
+/// A credential in the clear, for the adapter alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Credential {
+    /// Nothing is sent.
+    None,
+    /// `Authorization: Bearer`.
+    BearerToken(Secret),
+    /// TLS client authentication, PEM.
+    ClientCertificate {
+        /// The certificate.
+        certificate: String,
+        /// Its key.
+        key: Secret,
+    },
+}
+
+impl VimConnectionInfo {
+    /// Reads one entry of a `vimConnectionInfo` map, or the body of a registration.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidVim`] saying which member is wrong.
+    pub fn parse(entry: &Value) -> Result<Self, InvalidVim> {
+        let info: Self = serde_json::from_value(entry.clone())
+            .map_err(|e| InvalidVim::Malformed(e.to_string()))?;
+        if !VIM_TYPES.contains(&info.vim_type.as_str()) {
+            return Err(InvalidVim::Type { got: info.vim_type });
+        }
+        info.target()?;
+        Ok(info)
+    }
+
+    /// Where it points to. With an endpoint it stands alone and `vimId` is a mere name.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidVim`] saying which member is wrong or missing.
+    pub fn target(&self) -> Result<VimTarget, InvalidVim> {
+        let Some(endpoint) = text(&self.interface_info, "endpoint")? else {
+            return self.vim_id.clone().map(VimTarget::Registered).ok_or(InvalidVim::NoTarget);
+        };
+        if !endpoint.starts_with("https://") && !endpoint.starts_with("http://") {
+            return Err(InvalidVim::Malformed("interfaceInfo.endpoint must be a URL".into()));
+        }
+        Ok(VimTarget::Direct {
+            endpoint,
+            ca_pem: text(&self.interface_info, "ssl_ca_cert")?,
+            credential: self.credential()?,
+        })
+    }
+
+    fn credential(&self) -> Result<SealedCredential, InvalidVim> {
+        let token = self.access_info.get("bearer_token").and_then(reference);
+        let key = self.access_info.get("client_key").and_then(reference);
+        let certificate = text(&self.access_info, "client_certificate")?;
+        match (token, certificate, key) {
+            (Some(token), None, None) => Ok(SealedCredential::BearerToken(token)),
+            (None, Some(certificate), Some(key)) => {
+                Ok(SealedCredential::ClientCertificate { certificate, key })
+            }
+            (None, None, None) => Ok(SealedCredential::None),
+            (Some(_), _, _) | (None, Some(_), None) | (None, None, Some(_)) => {
+                Err(InvalidVim::Credential)
+            }
+        }
+    }
+}
+
+/// Whether a member of `accessInfo` is sealed: those known as secrets, and whatever sounds like one.
+#[must_use]
+pub fn is_secret_member(name: &str) -> bool {
+    SECRET_MEMBERS.contains(&name) || crate::vnfd::is_sensitive(name, &[])
+}
+
+fn text(members: &Map<String, Value>, name: &'static str) -> Result<Option<String>, InvalidVim> {
+    match members.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.clone())),
+        Some(_) => Err(InvalidVim::NotText { member: name }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn entry(interface: &Value, access: &Value) -> Value {
+        json!({"vimType": "ETSINFV.KUBERNETES.V_1", "interfaceInfo": interface, "accessInfo": access})
+    }
+
+    #[test]
+    fn an_entry_with_an_endpoint_stands_alone() {
+        let info = VimConnectionInfo::parse(&entry(
+            &json!({"endpoint": "https://a:6443"}),
+            &json!({"bearer_token": {"$secret": "s1"}}),
+        ))
+        .unwrap();
+        assert_eq!(
+            info.target().unwrap(),
+            VimTarget::Direct {
+                endpoint: "https://a:6443".into(),
+                ca_pem: None,
+                credential: SealedCredential::BearerToken(SecretRef("s1".into())),
+            }
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_refused_with_the_member() {
+        for (bad, why) in [
+            (json!({"vimType": "OPENSTACK"}), "vimType \"OPENSTACK\" is not supported"),
+            (json!({"vimType": "kubernetes"}), "needs interfaceInfo.endpoint"),
+            (entry(&json!({"endpoint": 7}), &json!({})), "endpoint must be a text"),
+            (
+                entry(&json!({"endpoint": "https://a"}), &json!({"client_certificate": "x"})),
+                "together with client_key",
+            ),
+            (json!({"vimId": "a"}), "missing field `vimType`"),
+        ] {
+            let refused = VimConnectionInfo::parse(&bad).unwrap_err().to_string();
+            assert!(refused.contains(why), "{refused} should say {why}");
+        }
+    }
+}
