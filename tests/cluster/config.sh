@@ -21,13 +21,24 @@ choose_places() {
 make_cgroups() {
     local tree
     if [[ -f /sys/fs/cgroup/cgroup.controllers ]]; then
+        hand_down_controllers /sys/fs/cgroup
         mkdir "/sys/fs/cgroup/$1"
+        hand_down_controllers "/sys/fs/cgroup/$1"
         return
     fi
     for tree in /sys/fs/cgroup/*/; do
         # Some trees have two names, joined by a link.
         mkdir -p "$tree$1"
         [[ ! -f $tree/cpuset.cpus ]] || copy_cpuset "$tree" "$tree$1"
+    done
+}
+
+# In version 2 a group has the controllers that the one above hands down.
+hand_down_controllers() {
+    local controller
+    for controller in $(<"$1/cgroup.controllers"); do
+        printf '+%s\n' "$controller" >"$1/cgroup.subtree_control" ||
+            fail "$1 does not hand down $controller; inside a container, give it a control group of its own"
     done
 }
 
