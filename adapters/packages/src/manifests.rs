@@ -1,0 +1,323 @@
+//! Kubernetes manifests of a package.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde_json::Value;
+
+use crate::archive::{Files, Limits};
+use crate::error::{ErrorKind, PackageError, quoted};
+use crate::meta;
+use crate::yaml::{self, Kind, Node};
+
+/// Folder whose manifests are taken where a request names none.
+pub(crate) const FOLDER: &str = "Files/kubernetes/";
+
+/// One Kubernetes object of a package, as its author wrote it.
+///
+/// `Debug` shows where it stands and what it is, never its content: it may be a Secret.
+#[derive(Clone, PartialEq)]
+pub struct Manifest {
+    /// Path in the package.
+    pub file: String,
+    /// Which document of the file, counted from 1; the items of a `List` share their document.
+    pub index: usize,
+    /// Line in the file at which the object begins, counted from 1.
+    pub line: usize,
+    /// The object; a mapping with `apiVersion`, `kind` and (but for reviews) `metadata.name`.
+    pub value: Value,
+}
+
+impl fmt::Debug for Manifest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "Manifest({} at {}:{})",
+            self.title(),
+            self.file,
+            self.line
+        )
+    }
+}
+
+impl Manifest {
+    /// `apiVersion`.
+    #[must_use]
+    pub fn api_version(&self) -> &str {
+        self.text("/apiVersion")
+    }
+
+    /// `kind`.
+    #[must_use]
+    pub fn kind(&self) -> &str {
+        self.text("/kind")
+    }
+
+    /// `metadata.name`; empty for a review that has none.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.text("/metadata/name")
+    }
+
+    /// `metadata.namespace`, where the manifest gives one.
+    #[must_use]
+    pub fn namespace(&self) -> Option<&str> {
+        Some(self.text("/metadata/namespace")).filter(|namespace| !namespace.is_empty())
+    }
+
+    /// `Kind/name`, for people.
+    #[must_use]
+    pub fn title(&self) -> String {
+        format!("{}/{}", self.kind(), self.name())
+    }
+
+    /// Whether this is a workload that a VDU can be matched to: it makes pods.
+    #[must_use]
+    pub fn is_workload(&self) -> bool {
+        const KINDS: [&str; 8] = [
+            "CronJob",
+            "DaemonSet",
+            "Deployment",
+            "Job",
+            "Pod",
+            "ReplicaSet",
+            "ReplicationController",
+            "StatefulSet",
+        ];
+        KINDS.contains(&self.kind()) || self.value.pointer("/spec/template/spec").is_some()
+    }
+
+    fn text(&self, pointer: &str) -> &str {
+        self.value
+            .pointer(pointer)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    }
+
+    /// What tells objects apart: API group, kind, namespace, name. The version is no part of it.
+    fn identity(&self) -> (String, String, String, String) {
+        let group = self
+            .api_version()
+            .split_once('/')
+            .map_or("", |(group, _)| group);
+        let namespace = self.namespace().unwrap_or_default();
+        let parts = [group, self.kind(), namespace, self.name()];
+        let [group, kind, namespace, name] = parts.map(str::to_owned);
+        (group, kind, namespace, name)
+    }
+}
+
+/// Whether a path is that of a manifest, by its ending.
+pub(crate) fn is_manifest(path: &str) -> bool {
+    let ending = path.rsplit('.').next().unwrap_or_default();
+    ["yaml", "yml", "json"]
+        .iter()
+        .any(|known| ending.eq_ignore_ascii_case(known))
+}
+
+/// The objects of one file, in the order in which they stand there.
+///
+/// # Errors
+/// [`ErrorKind::Yaml`], [`ErrorKind::Limit`] or [`ErrorKind::Manifest`], with file and line.
+pub(crate) fn read(
+    file: &str,
+    files: &Files,
+    limits: &Limits,
+) -> Result<Vec<Manifest>, PackageError> {
+    let text = meta::text(files, file)?.unwrap_or_default();
+    if text.len() > limits.yaml_bytes {
+        let message = format!(
+            "manifests of more than {} bytes are not taken",
+            limits.yaml_bytes
+        );
+        return Err(PackageError::new(ErrorKind::Limit, message).in_file(file));
+    }
+    let mut manifests = Vec::new();
+    for (index, document) in parsed(text, file, limits)?.iter().enumerate() {
+        let Some(node) = document else {
+            continue;
+        };
+        let place = Place {
+            file,
+            index: index + 1,
+        };
+        match list_items(node) {
+            Some(items) => {
+                for item in items {
+                    manifests.push(place.manifest(item)?);
+                }
+            }
+            None => manifests.push(place.manifest(node)?),
+        }
+    }
+    Ok(manifests)
+}
+
+fn parsed(text: &str, file: &str, limits: &Limits) -> Result<Vec<Option<Node>>, PackageError> {
+    if file.to_ascii_lowercase().ends_with(".json") {
+        let value: Value = serde_json::from_str(text).map_err(|e| {
+            PackageError::new(ErrorKind::Manifest, "broken JSON")
+                .in_file(file)
+                .at_line(e.line())
+        })?;
+        return Ok(vec![Some(of_json(value))]);
+    }
+    let how = yaml::Options {
+        nodes: limits.yaml_nodes,
+        repeated_keys: false,
+    };
+    yaml::documents(text, file, how)
+}
+
+/// JSON as a node; its lines are not known, so errors name the first.
+fn of_json(value: Value) -> Node {
+    let kind = match value {
+        Value::Array(items) => Kind::Sequence(items.into_iter().map(of_json).collect()),
+        Value::Object(members) => Kind::Mapping(
+            members
+                .into_iter()
+                .map(|(key, v)| (key, of_json(v)))
+                .collect(),
+        ),
+        Value::String(text) => Kind::Scalar {
+            text: text.clone(),
+            value: Value::String(text),
+        },
+        scalar => Kind::Scalar {
+            text: scalar.to_string(),
+            value: scalar,
+        },
+    };
+    Node { line: 1, kind }
+}
+
+/// The items of a `List`, which `kubectl` takes apart too.
+fn list_items(node: &Node) -> Option<&[Node]> {
+    let kind = node.get("kind")?.text()?;
+    let is_core = node.get("apiVersion")?.text()? == "v1";
+    if kind == "List" && is_core {
+        node.get("items")?.sequence()
+    } else {
+        None
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    file: &'a str,
+    index: usize,
+}
+
+impl Place<'_> {
+    fn manifest(self, node: &Node) -> Result<Manifest, PackageError> {
+        if node.mapping().is_none() {
+            return Err(self.wrong(node, "a Kubernetes manifest must be a mapping"));
+        }
+        let api_version = self.demanded(node, node, &["apiVersion"])?;
+        self.demanded(node, node, &["kind"])?;
+        let metadata = node.get("metadata");
+        if let Some(generated) = metadata.and_then(|m| m.get("generateName")) {
+            let message = "metadata.generateName is not taken: an object must have the same name \
+                           each time it is made; give it a metadata.name";
+            return Err(self.wrong(generated, message));
+        }
+        let named = metadata.is_some_and(|m| m.get("name").is_some());
+        if named || !is_review(api_version) {
+            self.demanded(node, metadata.unwrap_or(node), &["metadata", "name"])?;
+        }
+        if let Some(namespace) = metadata.and_then(|m| m.get("namespace")) {
+            self.string(namespace, "metadata.namespace")?;
+        }
+        let mut value = node.to_json();
+        drop_empty_namespace(&mut value);
+        Ok(Manifest {
+            file: self.file.to_owned(),
+            index: self.index,
+            line: node.line,
+            value,
+        })
+    }
+
+    /// The text at `path`, which must be there and be a string; `near` is where it is missed.
+    fn demanded<'n>(
+        self,
+        node: &'n Node,
+        near: &Node,
+        path: &[&str],
+    ) -> Result<&'n str, PackageError> {
+        let name = path.join(".");
+        let Some(found) = node.at(path) else {
+            return Err(self.wrong(near, format!("{name} is missing")));
+        };
+        let text = self.string(found, &name)?;
+        if text.is_empty() {
+            return Err(self.wrong(found, format!("{name} is empty")));
+        }
+        Ok(text)
+    }
+
+    fn string<'n>(self, node: &'n Node, name: &str) -> Result<&'n str, PackageError> {
+        match &node.kind {
+            Kind::Scalar {
+                text,
+                value: Value::String(_),
+            } => Ok(text),
+            Kind::Scalar { .. } | Kind::Sequence(_) | Kind::Mapping(_) => {
+                Err(self.wrong(node, format!("{name} must be a string (quote it)")))
+            }
+        }
+    }
+
+    fn wrong(self, node: &Node, message: impl Into<String>) -> PackageError {
+        let message = format!("document {}: {}", self.index, message.into());
+        PackageError::new(ErrorKind::Manifest, message)
+            .in_file(self.file)
+            .at_line(node.line)
+    }
+}
+
+/// Questions to the API server rather than objects; they are posted once and need no name.
+fn is_review(api_version: &str) -> bool {
+    let group = api_version.split('/').next().unwrap_or_default();
+    matches!(group, "authorization.k8s.io" | "authentication.k8s.io")
+}
+
+/// `namespace: ""` and a null mean "where the VNF goes", as for `kubectl`.
+fn drop_empty_namespace(value: &mut Value) {
+    let Some(metadata) = value
+        .pointer_mut("/metadata")
+        .and_then(Value::as_object_mut)
+    else {
+        return;
+    };
+    let empty = |namespace: &Value| namespace.is_null() || namespace.as_str() == Some("");
+    if metadata.get("namespace").is_some_and(empty) {
+        metadata.remove("namespace");
+    }
+}
+
+/// Refuses two manifests of one object: which of them is meant cannot be known.
+///
+/// # Errors
+/// [`ErrorKind::Manifest`] naming the object and both places.
+pub(crate) fn check_distinct(manifests: &[Manifest]) -> Result<(), PackageError> {
+    let mut seen: BTreeMap<_, &Manifest> = BTreeMap::new();
+    for manifest in manifests {
+        if manifest.name().is_empty() {
+            continue;
+        }
+        if let Some(first) = seen.insert(manifest.identity(), manifest) {
+            let message = format!(
+                "document {}: {} is in the package twice; the other one is {}:{}",
+                manifest.index,
+                quoted(&manifest.title()),
+                first.file,
+                first.line
+            );
+            return Err(PackageError::new(ErrorKind::Manifest, message)
+                .in_file(&manifest.file)
+                .at_line(manifest.line));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,180 @@
+//! `TOSCA-Metadata/TOSCA.meta` and the SOL004 manifest, and the hashes that they state.
+//!
+//! Both are blocks of `Name: value` lines. A block that names a file (`Name:` in TOSCA.meta,
+//! `Source:` in the manifest) may state its hash; a stated hash must be right and a named file
+//! must be there. A signature in the manifest (`-----BEGIN CMS-----`) is let through unread.
+
+use crate::archive::Files;
+use crate::digest::Algorithm;
+use crate::error::{ErrorKind, PackageError, quoted};
+
+/// Where TOSCA.meta lies (SOL004 4.1.2).
+pub(crate) const TOSCA_META: &str = "TOSCA-Metadata/TOSCA.meta";
+
+/// The two files that TOSCA.meta must name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Entries {
+    pub(crate) definitions: String,
+    pub(crate) manifest: String,
+}
+
+/// One `Name: value` line.
+pub(crate) struct Line<'a> {
+    pub(crate) number: usize,
+    pub(crate) key: &'a str,
+    pub(crate) value: &'a str,
+}
+
+/// One file that TOSCA.meta or the manifest names.
+struct Stated<'a> {
+    line: usize,
+    source: &'a str,
+    algorithm: Option<(usize, &'a str)>,
+    hash: Option<(usize, &'a str)>,
+}
+
+/// Reads TOSCA.meta, checks what it and the manifest state, and answers the entries.
+///
+/// # Errors
+/// [`ErrorKind::Descriptor`] for what is missing or malformed, [`ErrorKind::Integrity`] for a
+/// named file that is absent or has another hash; both with file and line.
+pub(crate) fn read(files: &Files) -> Result<Entries, PackageError> {
+    let meta = text(files, TOSCA_META)?.ok_or_else(|| {
+        PackageError::new(
+            ErrorKind::Descriptor,
+            format!("the package has no {TOSCA_META}"),
+        )
+    })?;
+    let entries = entries(meta, files)?;
+    check(meta, TOSCA_META, "name", files)?;
+    let manifest = text(files, &entries.manifest)?.unwrap_or_default();
+    check(manifest, &entries.manifest, "source", files)?;
+    Ok(entries)
+}
+
+/// A file of the package as text.
+pub(crate) fn text<'a>(files: &'a Files, path: &str) -> Result<Option<&'a str>, PackageError> {
+    let Some(bytes) = files.get(path) else {
+        return Ok(None);
+    };
+    std::str::from_utf8(bytes)
+        .map(|text| Some(text.strip_prefix('\u{feff}').unwrap_or(text)))
+        .map_err(|e| {
+            PackageError::new(
+                ErrorKind::Yaml,
+                format!("is not UTF-8 text (byte {})", e.valid_up_to()),
+            )
+            .in_file(path)
+        })
+}
+
+/// The two entries from the first block of TOSCA.meta.
+fn entries(meta: &str, files: &Files) -> Result<Entries, PackageError> {
+    let find = |key: &str| -> Result<String, PackageError> {
+        let line = lines(meta)
+            .take_while(|line| !line.key.eq_ignore_ascii_case("name"))
+            .find(|line| line.key.eq_ignore_ascii_case(key) && !line.value.is_empty());
+        let Some(line) = line else {
+            return Err(
+                PackageError::new(ErrorKind::Descriptor, format!("has no {key}"))
+                    .in_file(TOSCA_META),
+            );
+        };
+        let path = line.value.strip_prefix("./").unwrap_or(line.value);
+        if files.contains_key(path) {
+            return Ok(path.to_owned());
+        }
+        Err(PackageError::new(
+            ErrorKind::Descriptor,
+            format!("{key} names {}, which is not in the package", quoted(path)),
+        )
+        .in_file(TOSCA_META)
+        .at_line(line.number))
+    };
+    Ok(Entries {
+        definitions: find("Entry-Definitions")?,
+        manifest: find("ETSI-Entry-Manifest")?,
+    })
+}
+
+/// The `Name: value` lines of a text, up to a signature.
+pub(crate) fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
+    text.lines()
+        .enumerate()
+        .take_while(|(_, line)| !line.starts_with("-----BEGIN"))
+        .filter_map(|(index, line)| {
+            let (key, value) = line.split_once(':')?;
+            Some(Line {
+                number: index + 1,
+                key: key.trim(),
+                value: value.trim(),
+            })
+        })
+}
+
+/// Checks each file that `text` names with the key `naming`.
+fn check(text: &str, path: &str, naming: &str, files: &Files) -> Result<(), PackageError> {
+    let mut stated: Option<Stated<'_>> = None;
+    for line in lines(text) {
+        let key = line.key.to_ascii_lowercase();
+        match (key.as_str(), &mut stated) {
+            (key, previous) if key == naming => {
+                if let Some(previous) = previous.take() {
+                    check_one(&previous, path, files)?;
+                }
+                stated = Some(Stated {
+                    line: line.number,
+                    source: line.value,
+                    algorithm: None,
+                    hash: None,
+                });
+            }
+            ("algorithm", Some(stated)) => stated.algorithm = Some((line.number, line.value)),
+            ("hash", Some(stated)) => stated.hash = Some((line.number, line.value)),
+            _ => {}
+        }
+    }
+    stated.map_or(Ok(()), |last| check_one(&last, path, files))
+}
+
+fn check_one(stated: &Stated<'_>, path: &str, files: &Files) -> Result<(), PackageError> {
+    let wrong = |line: usize, message: String| {
+        Err(PackageError::new(ErrorKind::Integrity, message)
+            .in_file(path)
+            .at_line(line))
+    };
+    // A file kept elsewhere is never fetched, so its hash says nothing about this package.
+    if stated.source.contains("://") {
+        return Ok(());
+    }
+    let source = stated.source.strip_prefix("./").unwrap_or(stated.source);
+    let Some(content) = files.get(source) else {
+        let shown = quoted(source);
+        return wrong(
+            stated.line,
+            format!("{shown} is named here but not in the package"),
+        );
+    };
+    let Some((hash_line, hash)) = stated.hash else {
+        return Ok(());
+    };
+    let Some((algorithm_line, name)) = stated.algorithm else {
+        return wrong(hash_line, "this hash has no Algorithm".to_owned());
+    };
+    let Some(algorithm) = Algorithm::named(name) else {
+        let shown = quoted(name);
+        return wrong(
+            algorithm_line,
+            format!("{shown} is not a known algorithm; allowed: SHA-256, SHA-384, SHA-512"),
+        );
+    };
+    let found = algorithm.hex(content);
+    if hash.eq_ignore_ascii_case(&found) {
+        return Ok(());
+    }
+    let (source, hash) = (quoted(source), quoted(hash));
+    wrong(
+        hash_line,
+        format!("the {name} hash of {source} is {found}, not {hash} as stated here"),
+    )
+}

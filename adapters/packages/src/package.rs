@@ -1,0 +1,248 @@
+//! A package as it is onboarded: checked, read, immutable.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use cairn_domain::vnfd::Vnfd;
+
+use crate::archive::{self, Files, Limits};
+use crate::digest::Algorithm;
+use crate::error::{ErrorKind, PackageError, quoted};
+use crate::manifests::{self, Manifest};
+use crate::meta::{self, Entries};
+use crate::tosca::Definitions;
+use crate::{build, unsupported, vnfd};
+
+/// A VNF package whose content was checked.
+///
+/// `Debug` shows no content: manifests hold Secrets.
+#[derive(Clone)]
+pub struct Package {
+    /// The descriptor.
+    pub vnfd: Vnfd,
+    /// SHA-256 of the CSAR's bytes, in lower-case hexadecimal.
+    pub digest: String,
+    /// The objects of `Files/kubernetes/`, by file in order of path.
+    pub manifests_by_file: BTreeMap<String, Vec<Manifest>>,
+    /// Files that are neither descriptor nor TOSCA metadata, in order of path
+    /// (`additionalArtifacts`, SOL003 10.5.3.3).
+    pub artifacts: Vec<Artifact>,
+    entries: Entries,
+    definition_files: BTreeSet<String>,
+    files: Files,
+    limits: Limits,
+}
+
+/// What is told of one file of a package.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Artifact {
+    /// Path in the package (`artifactPath`).
+    pub path: String,
+    /// Bytes, unpacked.
+    pub size: usize,
+    /// SHA-256 in lower-case hexadecimal.
+    pub sha256: String,
+}
+
+impl fmt::Debug for Package {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Package")
+            .field("vnfd_id", &self.vnfd.vnfd_id)
+            .field("digest", &self.digest)
+            .field("files", &self.files.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Package {
+    /// Reads and checks a CSAR (SOL004 with TOSCA-Metadata).
+    ///
+    /// # Errors
+    /// [`PackageError`] with the first thing that is wrong, by file and line where there is one.
+    pub fn read(bytes: &[u8], limits: &Limits) -> Result<Self, PackageError> {
+        let files = archive::unpack(bytes, limits)?;
+        let entries = meta::read(&files)?;
+        let definitions = Definitions::read(&entries.definitions, &files, limits)?;
+        unsupported::check(&files, &definitions)?;
+        let vnfd = vnfd::read(&definitions)?;
+        let manifests_by_file = in_folder(&files, limits)?;
+        check_workloads(&vnfd, &manifests_by_file, &files, limits)?;
+        let definition_files: BTreeSet<_> = definitions
+            .templates
+            .into_iter()
+            .map(|template| template.file)
+            .collect();
+        let artifacts = artifacts(&files, &entries, &definition_files);
+        Ok(Self {
+            vnfd,
+            digest: Algorithm::Sha256.hex(bytes),
+            manifests_by_file,
+            artifacts,
+            entries,
+            definition_files,
+            files,
+            limits: *limits,
+        })
+    }
+
+    /// One file of the package, by its exact path.
+    #[must_use]
+    pub fn artifact(&self, path: &str) -> Option<&[u8]> {
+        self.files.get(path).map(Vec::as_slice)
+    }
+
+    /// Path of the entry definitions.
+    #[must_use]
+    pub fn entry_definitions(&self) -> &str {
+        &self.entries.definitions
+    }
+
+    /// The entry definitions as they stand in the package (`GET …/vnfd` as `text/plain`); the whole
+    /// VNFD only if [`Package::has_single_file_vnfd`].
+    #[must_use]
+    pub fn vnfd_yaml(&self) -> &[u8] {
+        self.artifact(&self.entries.definitions).unwrap_or_default()
+    }
+
+    /// Whether the entry definitions import nothing.
+    #[must_use]
+    pub fn has_single_file_vnfd(&self) -> bool {
+        self.definition_files.len() == 1
+    }
+
+    /// A zip of all definitions with the TOSCA metadata (`GET …/vnfd` as `application/zip`,
+    /// SOL003 10.4.4.3.2); the same bytes each time.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Archive`] if the zip cannot be written.
+    pub fn vnfd_zip(&self) -> Result<Vec<u8>, PackageError> {
+        let metadata = [meta::TOSCA_META, self.entries.manifest.as_str()];
+        let wanted = |path: &str| self.definition_files.contains(path) || metadata.contains(&path);
+        build::zip(self.files.iter().filter(|(path, _)| wanted(path)))
+    }
+
+    /// The objects to be made, in order: those of the files that the request lists
+    /// (`lcm-kubernetes-def-files`), else all of `Files/kubernetes/` in order of path.
+    ///
+    /// # Errors
+    /// [`ErrorKind::DefFiles`] for an entry of the list that names no file of the package, and
+    /// [`ErrorKind::Manifest`] for a file that is wrong or an object that is there twice.
+    pub fn manifests(&self, def_files: Option<&[String]>) -> Result<Vec<Manifest>, PackageError> {
+        let found = match def_files {
+            None => self.manifests_by_file.values().flatten().cloned().collect(),
+            Some(list) => {
+                let mut found = Vec::new();
+                for (index, entry) in list.iter().enumerate() {
+                    found.extend(self.listed(index, entry)?);
+                }
+                found
+            }
+        };
+        manifests::check_distinct(&found)?;
+        Ok(found)
+    }
+
+    fn listed(&self, index: usize, entry: &str) -> Result<Vec<Manifest>, PackageError> {
+        let wrong = |why: String| {
+            let message = format!("lcm-kubernetes-def-files[{index}]: {} {why}", quoted(entry));
+            PackageError::new(ErrorKind::DefFiles, message)
+        };
+        if entry.contains("://") {
+            return Err(wrong(
+                "is not fetched; put the manifest into the package".to_owned(),
+            ));
+        }
+        let path = archive::resolve("", entry).filter(|path| self.files.contains_key(path));
+        let Some(path) = path else {
+            let there: Vec<_> = self
+                .files
+                .keys()
+                .map(String::as_str)
+                .filter(|p| is_in_files(p))
+                .take(20)
+                .collect();
+            return Err(wrong(format!(
+                "is not in the package; manifests: {}",
+                there.join(", ")
+            )));
+        };
+        match self.manifests_by_file.get(&path) {
+            Some(known) => Ok(known.clone()),
+            None => manifests::read(&path, &self.files, &self.limits),
+        }
+    }
+}
+
+/// Whether a path is that of a manifest that a request may list.
+fn is_in_files(path: &str) -> bool {
+    path.starts_with("Files/") && manifests::is_manifest(path)
+}
+
+fn in_folder(
+    files: &Files,
+    limits: &Limits,
+) -> Result<BTreeMap<String, Vec<Manifest>>, PackageError> {
+    files
+        .keys()
+        .filter(|path| path.starts_with(manifests::FOLDER) && manifests::is_manifest(path))
+        .map(|path| Ok((path.clone(), manifests::read(path, files, limits)?)))
+        .collect()
+}
+
+fn artifacts(files: &Files, entries: &Entries, definitions: &BTreeSet<String>) -> Vec<Artifact> {
+    let is_metadata = |path: &str| {
+        path.starts_with("TOSCA-Metadata/")
+            || path == entries.manifest
+            || definitions.contains(path)
+    };
+    let artifact = |(path, content): (&String, &Vec<u8>)| Artifact {
+        path: path.clone(),
+        size: content.len(),
+        sha256: Algorithm::Sha256.hex(content),
+    };
+    files
+        .iter()
+        .filter(|(path, _)| !is_metadata(path))
+        .map(artifact)
+        .collect()
+}
+
+/// Every VDU must have a workload of its name. It may stand outside `Files/kubernetes/` too, for a
+/// request may list any file; whether such files are right is seen only when one is listed.
+fn check_workloads(
+    vnfd: &Vnfd,
+    manifests_by_file: &BTreeMap<String, Vec<Manifest>>,
+    files: &Files,
+    limits: &Limits,
+) -> Result<(), PackageError> {
+    let elsewhere: Vec<Manifest> = files
+        .keys()
+        .filter(|path| is_in_files(path) && !manifests_by_file.contains_key(*path))
+        .filter_map(|path| manifests::read(path, files, limits).ok())
+        .flatten()
+        .collect();
+    let all = manifests_by_file.values().flatten().chain(&elsewhere);
+    let workloads: BTreeSet<&str> = all
+        .filter(|manifest| manifest.is_workload())
+        .map(Manifest::name)
+        .collect();
+    for (flavour, vdu, workload) in vnfd::workload_names(vnfd) {
+        if !workloads.contains(workload) {
+            let there: Vec<_> = workloads.iter().take(20).copied().collect();
+            let message = format!(
+                "VDU {} of flavour {} has no workload: no manifest has metadata.name {}; \
+                 workloads: {}",
+                quoted(vdu),
+                quoted(&flavour.id),
+                quoted(workload),
+                if there.is_empty() {
+                    "none".to_owned()
+                } else {
+                    there.join(", ")
+                }
+            );
+            return Err(PackageError::new(ErrorKind::Descriptor, message));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,10 @@
+//! Packages from outside: what is taken, what is refused and in which words.
+
+mod arbitrary;
+mod archives;
+mod builds;
+mod descriptors;
+pub(crate) mod fixture;
+mod manifests;
+mod metadata;
+mod tacker;
