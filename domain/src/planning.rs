@@ -1,1 +1,113 @@
-//! planning
+//! From what was asked and what the cluster showed to a plan: every choice is made here, before the first
+//! write, and none later.
+//!
+//! | operation | writes | then |
+//! |---|---|---|
+//! | INSTANTIATE | apply each manifest, in waves | await ready, inventory |
+//! | SCALE, `SCALE_TO_LEVEL` | set replicas of each VDU whose number changes | await ready, inventory |
+//! | HEAL of VNFCs | evict them, in one wave | await their replacement, inventory |
+//! | HEAL of all | apply each recorded manifest, then evict all pods | await ready, inventory |
+//! | TERMINATE | delete in reverse order | await gone |
+
+mod ask;
+mod order;
+mod recheck;
+mod steps;
+
+pub use ask::survey_request;
+pub use order::wave_of;
+pub use recheck::recheck;
+pub use steps::plan;
+
+use crate::lcm_op_occ::VnfLcmOpOcc;
+use crate::lcm_op_occ::plan::ManagedObject;
+use crate::object::{Body, ObjectRef};
+use crate::ports::Manifest;
+use crate::vnf_instance::VnfInstance;
+use serde_json::Value;
+
+/// What a plan is made from, apart from what the cluster shows.
+#[derive(Clone, Copy, Debug)]
+pub struct Inputs<'a> {
+    /// The operation.
+    pub op: &'a VnfLcmOpOcc,
+    /// Its instance.
+    pub instance: &'a VnfInstance,
+    /// The manifests of the package, for INSTANTIATE.
+    pub manifests: &'a [Manifest],
+    /// The recorded manifests of the instance's objects, read from the blob store, in the order of
+    /// [`Inputs::owned`]; for HEAL of all.
+    pub recorded: &'a [Value],
+}
+
+impl<'a> Inputs<'a> {
+    /// The objects that the record says are in the cluster: those of the VNF, or what was left behind.
+    #[must_use]
+    pub fn owned(&self) -> &'a [ManagedObject] {
+        self.instance.instantiated.as_ref().map_or(&self.instance.leftovers, |info| &info.objects)
+    }
+
+    /// Namespace of objects that name none.
+    #[must_use]
+    pub fn namespace(&self) -> String {
+        let recorded = self.instance.instantiated.as_ref().map(|info| info.namespace.clone());
+        self.op
+            .additional
+            .namespace
+            .clone()
+            .or(recorded)
+            .unwrap_or_else(|| "default".to_owned())
+    }
+}
+
+/// Keeps a body inline or as a blob, whichever is right.
+pub type Keep<'a> = dyn FnMut(&Value) -> Body + 'a;
+
+/// The identity of a manifest, with the namespace it names or none.
+#[must_use]
+pub fn identity(manifest: &Value) -> ObjectRef {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    ObjectRef {
+        api_version: text(&manifest["apiVersion"]),
+        kind: text(&manifest["kind"]),
+        namespace: manifest["metadata"]["namespace"]
+            .as_str()
+            .filter(|n| !n.is_empty())
+            .map(str::to_owned),
+        name: text(&manifest["metadata"]["name"]),
+    }
+}
+
+/// Kinds that VDUs are realised by.
+#[must_use]
+pub fn is_workload(kind: &str) -> bool {
+    matches!(
+        kind,
+        "Deployment"
+            | "StatefulSet"
+            | "DaemonSet"
+            | "ReplicaSet"
+            | "ReplicationController"
+            | "Job"
+            | "CronJob"
+            | "Pod"
+    )
+}
+
+/// Workloads of a package that an autoscaler in it targets, as `Kind/name` with the autoscaler's name.
+#[must_use]
+pub fn autoscaled(manifests: &[Manifest]) -> Vec<(String, String)> {
+    manifests
+        .iter()
+        .map(|m| &m.value)
+        .filter(|m| m["kind"] == "HorizontalPodAutoscaler")
+        .filter_map(|m| {
+            let target = &m["spec"]["scaleTargetRef"];
+            let workload = format!("{}/{}", target["kind"].as_str()?, target["name"].as_str()?);
+            Some((workload, m["metadata"]["name"].as_str()?.to_owned()))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -21,6 +21,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::fmt;
 
+/// How many of its operations an instance remembers.
+pub const OPERATIONS_KEPT: usize = 100;
+
 /// Where an instance stands while no operation holds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Standing {
@@ -155,6 +158,10 @@ pub struct VnfInstance {
     pub leftovers: Vec<ManagedObject>,
     /// The cluster that holds the leftovers.
     pub leftovers_cluster: Option<String>,
+    /// How often its changeable part was changed.
+    pub patches: u32,
+    /// Its latest operations, at most [`OPERATIONS_KEPT`]: whose marks on objects count as its own.
+    pub operations: Vec<VnfLcmOpOccId>,
     /// The last scale operation was given up: the next change sets the replicas of its level.
     pub scale_in_doubt: bool,
     /// The identifier was deleted.
@@ -355,6 +362,15 @@ impl VnfInstance {
         self.may_begin(operation, false).is_ok()
     }
 
+    /// Whether an operation may begin now.
+    ///
+    /// # Errors
+    ///
+    /// [`Rejection`] saying what to do instead.
+    pub fn check(&self, operation: Operation, changes_vnfd: bool) -> Result<(), Rejection> {
+        self.may_begin(operation, changes_vnfd)
+    }
+
     /// The VNFD it is an instance of.
     #[must_use]
     pub fn vnfd_id(&self) -> &VnfdId {
@@ -399,6 +415,8 @@ pub fn evolve(state: Option<VnfInstance>, event: &VnfInstanceEvent) -> Option<Vn
             beside: None,
             leftovers: Vec::new(),
             leftovers_cluster: None,
+            patches: 0,
+            operations: Vec::new(),
             scale_in_doubt: false,
             deleted: false,
         });
@@ -532,6 +550,7 @@ impl VnfInstance {
             VnfInstanceEvent::VnfIdentifierCreated { .. } => {}
             VnfInstanceEvent::VnfInfoModified { info, overlay, product, at: _, op: _ } => {
                 self.info = info.clone();
+                self.patches = self.patches.saturating_add(1);
                 if let Some(claim) = &mut self.claim {
                     claim.overlay = overlay.clone();
                 }
@@ -585,6 +604,10 @@ impl VnfInstance {
     }
 
     fn claimed(&mut self, op: &VnfLcmOpOccId, operation: Operation, overlay: &Map<String, Value>) {
+        self.operations.push(op.clone());
+        if self.operations.len() > OPERATIONS_KEPT {
+            self.operations.remove(0);
+        }
         if self.claim.is_some() {
             self.beside = Some(op.clone());
             return;

@@ -2,7 +2,7 @@
 
 use super::VnfLcmOpOcc;
 use super::event::{Reopened, VnfLcmOpOccEvent as Event};
-use super::plan::{Outcome, Plan, StepState, Vnfc};
+use super::plan::{Outcome, Plan, Step, StepState, Vnfc};
 use super::undo;
 use crate::ids::{GrantId, Tenant, VnfInstanceId, VnfLcmOpOccId};
 use crate::operation::{AdditionalParams, CancelMode, ErrorPoint, Operation, OperationState, Params};
@@ -354,22 +354,29 @@ impl VnfLcmOpOcc {
         if self.plan.is_none() {
             return Ok(vec![Event::PlanFixed { at, plan }]);
         }
-        let carried = plan
-            .steps
-            .iter()
-            .map(|new| {
-                self.steps.iter().position(|old| {
-                    old.step.action.kind() == new.action.kind()
-                        && old.step.action.subject() == new.action.subject()
-                        && match (old.step.action.object(), new.action.object()) {
-                            (Some(old), Some(new)) => old.is(new),
-                            (None, None) => true,
-                            (Some(_), None) | (None, Some(_)) => false,
-                        }
-                })
-            })
-            .collect();
+        let (plan, carried) = self.revised(plan);
         Ok(vec![Event::PlanRevised { at, plan, carried }])
+    }
+
+    /// Steps that were begun keep their place, also those that the new plan has no more (their undo is needed);
+    /// what was not begun is as the new plan says.
+    fn revised(&self, new: Plan) -> (Plan, Vec<Option<usize>>) {
+        let mut fresh: Vec<Option<Step>> = new.steps.iter().cloned().map(Some).collect();
+        let mut steps = Vec::new();
+        let mut carried = Vec::new();
+        for (index, old) in self.steps.iter().enumerate().filter(|(_, log)| log.touched) {
+            let successor = fresh
+                .iter_mut()
+                .find(|step| step.as_ref().is_some_and(|step| same_step(&old.step, step)))
+                .and_then(Option::take);
+            steps.push(successor.unwrap_or_else(|| old.step.clone()));
+            carried.push(Some(index));
+        }
+        for step in fresh.into_iter().flatten() {
+            steps.push(step);
+            carried.push(None);
+        }
+        (Plan { steps, ..new }, carried)
     }
 
     fn point_event(&self, at: Timestamp, point: ErrorPoint) -> Event {
@@ -427,6 +434,7 @@ impl VnfLcmOpOcc {
             | Outcome::Created
             | Outcome::Deleted { .. }
             | Outcome::Evicted { .. }
+            | Outcome::Kept { .. }
             | Outcome::Ready
             | Outcome::Gone { .. }
             | Outcome::Inventory { .. } => {}
@@ -513,7 +521,7 @@ impl VnfLcmOpOcc {
             at,
             resource_changes: after.map_or_else(Vec::new, |after| self.changes_to(&after)),
             changed_info,
-            residue: residue_of(self.steps.iter().map(|log| &log.state)),
+            residue: self.kept(),
         }])
     }
 
@@ -523,7 +531,8 @@ impl VnfLcmOpOcc {
             .first_cause
             .clone()
             .unwrap_or_else(|| Problem::new(500, "rolled back without a recorded cause"));
-        let mut residue = residue_of(self.undo.iter().map(|log| &log.state));
+        let mut residue =
+            residue_of(self.undo.iter().map(|log| (log.undo.step.action.subject(), &log.state)));
         residue.extend(undo::impossible(self));
         let inventory = self
             .undo
@@ -542,12 +551,34 @@ impl VnfLcmOpOcc {
     }
 }
 
-fn residue_of<'a>(states: impl Iterator<Item = &'a StepState>) -> Vec<String> {
+fn same_step(old: &Step, new: &Step) -> bool {
+    old.action.kind() == new.action.kind()
+        && match (old.action.object(), new.action.object()) {
+            (Some(old), Some(new)) => old.is(new),
+            (None, None) => old.action.subject() == new.action.subject(),
+            (Some(_), None) | (None, Some(_)) => false,
+        }
+}
+
+impl VnfLcmOpOcc {
+    /// What stays behind: kept by plan, or found when it was waited for.
+    fn kept(&self) -> Vec<String> {
+        let mut kept = self.plan.as_ref().map_or_else(Vec::new, |plan| plan.kept.clone());
+        kept.extend(residue_of(
+            self.steps.iter().map(|log| (log.step.action.subject(), &log.state)),
+        ));
+        kept
+    }
+}
+
+fn residue_of<'a>(states: impl Iterator<Item = (String, &'a StepState)>) -> Vec<String> {
     states
-        .filter_map(|state| match state {
-            StepState::Done { outcome: Outcome::Gone { residue } } => Some(residue.clone()),
-            StepState::Done { .. } | StepState::Open | StepState::Started | StepState::Failed { .. } => None,
+        .flat_map(|(subject, state)| match state {
+            StepState::Done { outcome: Outcome::Gone { residue } } => residue.clone(),
+            StepState::Done { outcome: Outcome::Kept { why } } => vec![format!("{subject}: {why}")],
+            StepState::Done { .. } | StepState::Open | StepState::Started | StepState::Failed { .. } => {
+                Vec::new()
+            }
         })
-        .flatten()
         .collect()
 }

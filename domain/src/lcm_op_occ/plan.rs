@@ -213,6 +213,12 @@ pub struct Plan {
     pub levels: Option<Levels>,
     /// Objects of the instance after completion.
     pub objects: Vec<ManagedObject>,
+    /// What stays behind on purpose, as `Kind/name: why`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kept: Vec<String>,
+    /// How often the instance had been patched when it was made.
+    #[serde(default)]
+    pub patches: u32,
 }
 
 /// What came of a step.
@@ -247,6 +253,11 @@ pub enum Outcome {
     Evicted {
         /// It was not there any more.
         was_absent: bool,
+    },
+    /// It stays on purpose.
+    Kept {
+        /// Why.
+        why: String,
     },
     /// All are ready.
     Ready,

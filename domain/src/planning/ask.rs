@@ -1,0 +1,134 @@
+//! What is to be looked at before a plan is made or looked over.
+
+use super::{Inputs, identity, is_workload};
+use crate::lcm_op_occ::plan::ManagedObject;
+use crate::object::ObjectRef;
+use crate::operation::{Levels, Params};
+use crate::ports::{SurveyItem, SurveyRequest};
+use serde_json::Value;
+
+/// The request of the survey.
+#[must_use]
+pub fn survey_request(inputs: &Inputs<'_>) -> SurveyRequest {
+    match &inputs.op.params {
+        Params::Instantiate { levels, .. } => instantiate(inputs, levels),
+        Params::Scale { levels, .. } | Params::ScaleToLevel { levels } => scale(inputs, levels),
+        Params::Heal { vnfcs, .. } if vnfcs.is_empty() => heal_all(inputs),
+        Params::Heal { .. } => SurveyRequest {
+            workloads: workloads(inputs),
+            skip_dry_run: true,
+            ..SurveyRequest::default()
+        },
+        Params::Terminate { .. } => SurveyRequest {
+            reads: reads(inputs.owned()),
+            workloads: workloads(inputs),
+            skip_dry_run: true,
+            ..SurveyRequest::default()
+        },
+        Params::ModifyInfo { .. } => SurveyRequest::default(),
+    }
+}
+
+fn instantiate(inputs: &Inputs<'_>, levels: &Levels) -> SurveyRequest {
+    let items = inputs
+        .manifests
+        .iter()
+        .map(|manifest| SurveyItem {
+            replicas: level_replicas(levels, &manifest.value),
+            recorded_uid: recorded(inputs, &identity(&manifest.value)),
+            manifest: manifest.value.clone(),
+        })
+        .collect();
+    SurveyRequest { items, ..SurveyRequest::default() }
+}
+
+/// The UID recorded for an object, whatever namespace the manifest leaves to the default.
+fn recorded(inputs: &Inputs<'_>, named: &ObjectRef) -> Option<crate::object::Uid> {
+    let known = inputs.op.objects();
+    known
+        .iter()
+        .chain(inputs.owned())
+        .find(|o| {
+            o.object.kind == named.kind
+                && o.object.group() == named.group()
+                && o.object.name == named.name
+                && (named.namespace.is_none() || o.object.namespace == named.namespace)
+        })
+        .and_then(|o| o.uid.clone())
+}
+
+fn heal_all(inputs: &Inputs<'_>) -> SurveyRequest {
+    let levels = inputs.instance.instantiated.as_ref().map(|info| &info.levels);
+    let items = inputs
+        .owned()
+        .iter()
+        .zip(inputs.recorded)
+        .map(|(owned, manifest)| SurveyItem {
+            manifest: manifest.clone(),
+            replicas: levels.and_then(|levels| level_replicas(levels, manifest)),
+            recorded_uid: owned.uid.clone(),
+        })
+        .collect();
+    SurveyRequest { items, workloads: workloads(inputs), ..SurveyRequest::default() }
+}
+
+fn scale(inputs: &Inputs<'_>, levels: &Levels) -> SurveyRequest {
+    let scaled: Vec<(String, ObjectRef)> = workloads_of(inputs, levels)
+        .into_iter()
+        .filter(|(vdu, _)| number_changes(inputs, levels, vdu))
+        .collect();
+    let owned = inputs.owned().iter().filter(|o| scaled.iter().any(|(_, w)| w.is(&o.object)));
+    SurveyRequest {
+        reads: owned.map(|o| (o.object.clone(), o.uid.clone())).collect(),
+        scaled: scaled.into_iter().map(|(_, workload)| workload).collect(),
+        workloads: workloads(inputs),
+        skip_dry_run: true,
+        ..SurveyRequest::default()
+    }
+}
+
+/// Whether the replicas of a VDU are to be set: its number changes, or the last scale left it in doubt.
+pub(super) fn number_changes(inputs: &Inputs<'_>, levels: &Levels, vdu: &str) -> bool {
+    let before = inputs.instance.instantiated.as_ref().map(|info| &info.levels.vdu_replicas);
+    let after = levels.vdu_replicas.get(vdu);
+    after.is_some()
+        && (inputs.instance.scale_in_doubt || before.and_then(|b| b.get(vdu)) != after)
+}
+
+fn reads(objects: &[ManagedObject]) -> Vec<(ObjectRef, Option<crate::object::Uid>)> {
+    objects.iter().map(|o| (o.object.clone(), o.uid.clone())).collect()
+}
+
+/// The workloads of the instance, by VDU.
+pub(super) fn workloads(inputs: &Inputs<'_>) -> Vec<(String, ObjectRef)> {
+    inputs
+        .instance
+        .instantiated
+        .as_ref()
+        .map_or_else(Vec::new, |info| workloads_of(inputs, &info.levels))
+}
+
+fn workloads_of(inputs: &Inputs<'_>, levels: &Levels) -> Vec<(String, ObjectRef)> {
+    levels
+        .workloads
+        .iter()
+        .filter_map(|(vdu, name)| {
+            let owned = inputs
+                .owned()
+                .iter()
+                .find(|o| is_workload(&o.object.kind) && o.object.name == *name)?;
+            Some((vdu.clone(), owned.object.clone()))
+        })
+        .collect()
+}
+
+/// The replicas of its level, where a manifest is a VDU's workload that has replicas.
+pub(super) fn level_replicas(levels: &Levels, manifest: &Value) -> Option<u32> {
+    let kind = manifest["kind"].as_str()?;
+    if !matches!(kind, "Deployment" | "StatefulSet" | "ReplicaSet" | "ReplicationController") {
+        return None;
+    }
+    let name = manifest["metadata"]["name"].as_str()?;
+    let (vdu, _) = levels.workloads.iter().find(|(_, workload)| *workload == name)?;
+    levels.vdu_replicas.get(vdu).copied()
+}
