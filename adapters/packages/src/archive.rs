@@ -7,8 +7,9 @@
 use std::collections::BTreeMap;
 use std::io::{Cursor, Read};
 
-use zip::ZipArchive;
-use zip::read::ZipFile;
+use zip::ZipReadOptions;
+use zip::read::{Config, ZipFileEntry};
+use zip::unstable::read::ZipIterable;
 
 use crate::error::{ErrorKind, PackageError, quoted};
 
@@ -29,7 +30,7 @@ pub struct Limits {
     pub ratio: usize,
     /// Bytes of one YAML file.
     pub yaml_bytes: usize,
-    /// Nodes of one YAML file after its aliases are put in.
+    /// Nodes of all YAML files together, after their aliases are put in.
     pub yaml_nodes: usize,
 }
 
@@ -46,7 +47,7 @@ impl Default for Limits {
             total_bytes: 256 * 1024 * 1024,
             ratio: 100,
             yaml_bytes: 4 * 1024 * 1024,
-            yaml_nodes: 200_000,
+            yaml_nodes: 500_000,
         }
     }
 }
@@ -74,7 +75,8 @@ pub(crate) fn unpack(bytes: &[u8], limits: &Limits) -> Result<Files, PackageErro
             limits.archive_bytes
         )));
     }
-    let mut archive = ZipArchive::new(Cursor::new(bytes))
+    // Walked entry by entry: an index of them all would be made in the size that the zip claims.
+    let mut archive = ZipIterable::try_new(Cursor::new(bytes), Config::default())
         .map_err(|e| refused(format!("the package is not a zip archive: {e}")))?;
     if archive.len() > limits.entries {
         return Err(too_large(format!(
@@ -83,58 +85,38 @@ pub(crate) fn unpack(bytes: &[u8], limits: &Limits) -> Result<Files, PackageErro
             limits.entries
         )));
     }
-    if archive.has_duplicate_names() {
-        return Err(refused("the package holds two entries of the same name"));
-    }
+    let unreadable = |e| refused(format!("the list of files in the zip is broken: {e}"));
     let mut files = Files::new();
     let mut total = 0;
-    for index in 0..archive.len() {
-        if let Some((path, content)) = entry(&mut archive, index, total, limits)? {
-            total += content.len();
-            if files.insert(path.clone(), content).is_some() {
-                return Err(refused("the package holds this file twice").in_file(&path));
-            }
+    for entry in archive.files().map_err(unreadable)? {
+        let entry = entry.map_err(unreadable)?;
+        let path = path_of(&entry)?;
+        if entry.is_dir() {
+            continue;
         }
+        let content = unpacked(entry, bytes, total, limits).map_err(|e| e.in_file(&path))?;
+        total += content.len();
+        if files.contains_key(&path) {
+            return Err(refused("the package holds two files of this name").in_file(&path));
+        }
+        files.insert(path, content);
     }
     Ok(files)
 }
 
-/// One file; `None` for a folder.
-fn entry(
-    archive: &mut ZipArchive<Cursor<&[u8]>>,
-    index: usize,
-    total: usize,
-    limits: &Limits,
-) -> Result<Option<(String, Vec<u8>)>, PackageError> {
-    let (path, is_folder) = {
-        let entry = archive
-            .by_index_raw(index)
-            .map_err(|e| refused(format!("entry {index} of the zip cannot be read: {e}")))?;
-        let name = entry
-            .name()
-            .map_err(|e| {
-                refused(format!(
-                    "entry {index} of the zip has no readable name: {e}"
-                ))
-            })?
-            .into_owned();
-        let path = checked_path(&name)?;
-        if entry.is_symlink() || is_special(entry.unix_mode()) {
-            return Err(refused("symbolic links and special files are not taken").in_file(&path));
-        }
-        if entry.encrypted() {
-            return Err(refused("encrypted files are not taken").in_file(&path));
-        }
-        (path, entry.is_dir())
-    };
-    if is_folder {
-        return Ok(None);
+/// The path of an entry that is a plain file or a folder.
+fn path_of(entry: &ZipFileEntry<'_>) -> Result<String, PackageError> {
+    let name = entry
+        .name()
+        .map_err(|e| refused(format!("a file in the zip has no readable name: {e}")))?;
+    let path = checked_path(&name)?;
+    if entry.is_symlink() || is_special(entry.unix_mode()) {
+        return Err(refused("symbolic links and special files are not taken").in_file(&path));
     }
-    let file = archive
-        .by_index(index)
-        .map_err(|e| refused(format!("cannot be unpacked: {e}")).in_file(&path))?;
-    let content = inflate(file, total, limits).map_err(|e| e.in_file(&path))?;
-    Ok(Some((path, content)))
+    if entry.encrypted() {
+        return Err(refused("encrypted files are not taken").in_file(&path));
+    }
+    Ok(path)
 }
 
 /// Whether a Unix mode names anything but a file or a folder.
@@ -142,21 +124,28 @@ fn is_special(mode: Option<u32>) -> bool {
     mode.is_some_and(|mode| !matches!(mode & 0o170_000, 0 | 0o100_000 | 0o040_000))
 }
 
-fn inflate<R: Read + std::io::Seek>(
-    file: ZipFile<'_, R>,
+/// What comes out of the decompressor, up to the limits.
+fn unpacked(
+    entry: ZipFileEntry<'_>,
+    bytes: &[u8],
     total: usize,
     limits: &Limits,
 ) -> Result<Vec<u8>, PackageError> {
-    let packed = usize::try_from(file.compressed_size()).unwrap_or(usize::MAX);
+    let broken = |e: &dyn std::fmt::Display| refused(format!("cannot be unpacked: {e}"));
+    let packed = usize::try_from(entry.compressed_size()).unwrap_or(usize::MAX);
     let by_ratio = packed
         .saturating_mul(limits.ratio)
         .max(Limits::RATIO_FREE_BYTES);
     let by_total = limits.total_bytes.saturating_sub(total);
     let most = by_ratio.min(by_total);
+    let mut reader = Cursor::new(bytes);
+    let file = entry
+        .with_reader(&mut reader, ZipReadOptions::new())
+        .map_err(|e| broken(&e))?;
     let mut content = Vec::new();
     file.take((most as u64).saturating_add(1))
         .read_to_end(&mut content)
-        .map_err(|e| refused(format!("cannot be unpacked: {e}")))?;
+        .map_err(|e| broken(&e))?;
     if content.len() <= most {
         return Ok(content);
     }

@@ -3,7 +3,7 @@
 use ring::digest;
 
 /// Algorithms that a package may state its hashes in (SOL004 4.3.2 asks for SHA-256 or SHA-512).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Algorithm {
     Sha256,
     Sha384,

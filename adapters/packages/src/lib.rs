@@ -14,6 +14,7 @@ mod error;
 mod manifests;
 mod meta;
 mod package;
+mod source;
 mod tosca;
 mod unsupported;
 mod vnfd;
@@ -23,7 +24,7 @@ pub use archive::Limits;
 pub use build::build;
 pub use error::{ErrorKind, PackageError};
 pub use manifests::Manifest;
-pub use package::{Artifact, Package};
+pub use package::Package;
 
 #[cfg(test)]
 mod tests;

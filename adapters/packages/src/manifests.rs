@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use cairn_domain::ports;
 use serde_json::Value;
 
-use crate::archive::{Files, Limits};
 use crate::error::{ErrorKind, PackageError, quoted};
-use crate::meta;
-use crate::yaml::{self, Kind, Node};
+use crate::source::Source;
+use crate::yaml::{Kind, Node};
 
 /// Folder whose manifests are taken where a request names none.
 pub(crate) const FOLDER: &str = "Files/kubernetes/";
@@ -20,8 +20,8 @@ pub(crate) const FOLDER: &str = "Files/kubernetes/";
 pub struct Manifest {
     /// Path in the package.
     pub file: String,
-    /// Which document of the file, counted from 1; the items of a `List` share their document.
-    pub index: usize,
+    /// Which document of the file, from 0 and with the empty ones; the items of a `List` share it.
+    pub document: usize,
     /// Line in the file at which the object begins, counted from 1.
     pub line: usize,
     /// The object; a mapping with `apiVersion`, `kind` and (but for reviews) `metadata.name`.
@@ -119,28 +119,13 @@ pub(crate) fn is_manifest(path: &str) -> bool {
 ///
 /// # Errors
 /// [`ErrorKind::Yaml`], [`ErrorKind::Limit`] or [`ErrorKind::Manifest`], with file and line.
-pub(crate) fn read(
-    file: &str,
-    files: &Files,
-    limits: &Limits,
-) -> Result<Vec<Manifest>, PackageError> {
-    let text = meta::text(files, file)?.unwrap_or_default();
-    if text.len() > limits.yaml_bytes {
-        let message = format!(
-            "manifests of more than {} bytes are not taken",
-            limits.yaml_bytes
-        );
-        return Err(PackageError::new(ErrorKind::Limit, message).in_file(file));
-    }
+pub(crate) fn read(file: &str, source: &Source<'_>) -> Result<Vec<Manifest>, PackageError> {
     let mut manifests = Vec::new();
-    for (index, document) in parsed(text, file, limits)?.iter().enumerate() {
-        let Some(node) = document else {
+    for (document, found) in parsed(file, source)?.iter().enumerate() {
+        let Some(node) = found else {
             continue;
         };
-        let place = Place {
-            file,
-            index: index + 1,
-        };
+        let place = Place { file, document };
         match list_items(node) {
             Some(items) => {
                 for item in items {
@@ -153,20 +138,27 @@ pub(crate) fn read(
     Ok(manifests)
 }
 
-fn parsed(text: &str, file: &str, limits: &Limits) -> Result<Vec<Option<Node>>, PackageError> {
-    if file.to_ascii_lowercase().ends_with(".json") {
-        let value: Value = serde_json::from_str(text).map_err(|e| {
-            PackageError::new(ErrorKind::Manifest, "broken JSON")
-                .in_file(file)
-                .at_line(e.line())
-        })?;
-        return Ok(vec![Some(of_json(value))]);
+fn parsed(file: &str, source: &Source<'_>) -> Result<Vec<Option<Node>>, PackageError> {
+    if !file.to_ascii_lowercase().ends_with(".json") {
+        return source.documents(file, false);
     }
-    let how = yaml::Options {
-        nodes: limits.yaml_nodes,
-        repeated_keys: false,
+    let value: Value = serde_json::from_str(source.text(file)?).map_err(|e| {
+        PackageError::new(ErrorKind::Manifest, "broken JSON")
+            .in_file(file)
+            .at_line(e.line())
+    })?;
+    source.spend(count(&value), file)?;
+    Ok(vec![Some(of_json(value))])
+}
+
+/// Values within a value, itself included.
+fn count(value: &Value) -> usize {
+    let within: usize = match value {
+        Value::Array(items) => items.iter().map(count).sum(),
+        Value::Object(members) => members.values().map(count).sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
     };
-    yaml::documents(text, file, how)
+    1 + within
 }
 
 /// JSON as a node; its lines are not known, so errors name the first.
@@ -205,7 +197,7 @@ fn list_items(node: &Node) -> Option<&[Node]> {
 #[derive(Clone, Copy)]
 struct Place<'a> {
     file: &'a str,
-    index: usize,
+    document: usize,
 }
 
 impl Place<'_> {
@@ -232,7 +224,7 @@ impl Place<'_> {
         drop_empty_namespace(&mut value);
         Ok(Manifest {
             file: self.file.to_owned(),
-            index: self.index,
+            document: self.document,
             line: node.line,
             value,
         })
@@ -269,7 +261,7 @@ impl Place<'_> {
     }
 
     fn wrong(self, node: &Node, message: impl Into<String>) -> PackageError {
-        let message = format!("document {}: {}", self.index, message.into());
+        let message = format!("document {}: {}", self.document + 1, message.into());
         PackageError::new(ErrorKind::Manifest, message)
             .in_file(self.file)
             .at_line(node.line)
@@ -309,7 +301,7 @@ pub(crate) fn check_distinct(manifests: &[Manifest]) -> Result<(), PackageError>
         if let Some(first) = seen.insert(manifest.identity(), manifest) {
             let message = format!(
                 "document {}: {} is in the package twice; the other one is {}:{}",
-                manifest.index,
+                manifest.document + 1,
                 quoted(&manifest.title()),
                 first.file,
                 first.line
@@ -320,4 +312,20 @@ pub(crate) fn check_distinct(manifests: &[Manifest]) -> Result<(), PackageError>
         }
     }
     Ok(())
+}
+
+impl From<Manifest> for ports::Manifest {
+    fn from(manifest: Manifest) -> Self {
+        let Manifest {
+            file,
+            document,
+            line: _,
+            value,
+        } = manifest;
+        Self {
+            file,
+            document,
+            value,
+        }
+    }
 }

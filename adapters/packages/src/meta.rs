@@ -4,6 +4,8 @@
 //! `Source:` in the manifest) may state its hash; a stated hash must be right and a named file
 //! must be there. A signature in the manifest (`-----BEGIN CMS-----`) is let through unread.
 
+use std::collections::BTreeMap;
+
 use crate::archive::Files;
 use crate::digest::Algorithm;
 use crate::error::{ErrorKind, PackageError, quoted};
@@ -39,17 +41,31 @@ struct Stated<'a> {
 /// [`ErrorKind::Descriptor`] for what is missing or malformed, [`ErrorKind::Integrity`] for a
 /// named file that is absent or has another hash; both with file and line.
 pub(crate) fn read(files: &Files) -> Result<Entries, PackageError> {
-    let meta = text(files, TOSCA_META)?.ok_or_else(|| {
-        PackageError::new(
-            ErrorKind::Descriptor,
-            format!("the package has no {TOSCA_META}"),
-        )
-    })?;
+    let meta = text(files, TOSCA_META)?
+        .ok_or_else(|| PackageError::new(ErrorKind::Descriptor, no_meta(files)))?;
     let entries = entries(meta, files)?;
-    check(meta, TOSCA_META, "name", files)?;
     let manifest = text(files, &entries.manifest)?.unwrap_or_default();
-    check(manifest, &entries.manifest, "source", files)?;
+    let mut hashes = Hashes {
+        files,
+        known: BTreeMap::new(),
+    };
+    hashes.check(meta, TOSCA_META, "name")?;
+    hashes.check(manifest, &entries.manifest, "source")?;
     Ok(entries)
+}
+
+/// Says that TOSCA.meta is missing, and why if the folder was packed instead of what is in it.
+fn no_meta(files: &Files) -> String {
+    let plain = format!("the package has no {TOSCA_META}");
+    let inside = files
+        .keys()
+        .find_map(|path| path.strip_suffix(TOSCA_META)?.strip_suffix('/'));
+    match inside {
+        Some(folder) => format!(
+            "{plain}, only {folder}/{TOSCA_META}: pack what the folder holds, not the folder"
+        ),
+        None => plain,
+    }
 }
 
 /// A file of the package as text.
@@ -112,69 +128,78 @@ pub(crate) fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
         })
 }
 
-/// Checks each file that `text` names with the key `naming`.
-fn check(text: &str, path: &str, naming: &str, files: &Files) -> Result<(), PackageError> {
-    let mut stated: Option<Stated<'_>> = None;
-    for line in lines(text) {
-        let key = line.key.to_ascii_lowercase();
-        match (key.as_str(), &mut stated) {
-            (key, previous) if key == naming => {
-                if let Some(previous) = previous.take() {
-                    check_one(&previous, path, files)?;
-                }
-                stated = Some(Stated {
-                    line: line.number,
-                    source: line.value,
-                    algorithm: None,
-                    hash: None,
-                });
-            }
-            ("algorithm", Some(stated)) => stated.algorithm = Some((line.number, line.value)),
-            ("hash", Some(stated)) => stated.hash = Some((line.number, line.value)),
-            _ => {}
-        }
-    }
-    stated.map_or(Ok(()), |last| check_one(&last, path, files))
+/// Checks the hashes that a package states; each hash of a file is computed once, however often it
+/// is stated.
+struct Hashes<'a> {
+    files: &'a Files,
+    known: BTreeMap<(&'a str, Algorithm), String>,
 }
 
-fn check_one(stated: &Stated<'_>, path: &str, files: &Files) -> Result<(), PackageError> {
-    let wrong = |line: usize, message: String| {
-        Err(PackageError::new(ErrorKind::Integrity, message)
-            .in_file(path)
-            .at_line(line))
-    };
-    // A file kept elsewhere is never fetched, so its hash says nothing about this package.
-    if stated.source.contains("://") {
-        return Ok(());
+impl Hashes<'_> {
+    /// Checks each file that `text` names with the key `naming`.
+    fn check(&mut self, text: &str, path: &str, naming: &str) -> Result<(), PackageError> {
+        let mut stated: Option<Stated<'_>> = None;
+        for line in lines(text) {
+            let key = line.key.to_ascii_lowercase();
+            match (key.as_str(), &mut stated) {
+                (key, previous) if key == naming => {
+                    if let Some(previous) = previous.take() {
+                        self.check_one(&previous, path)?;
+                    }
+                    stated = Some(Stated {
+                        line: line.number,
+                        source: line.value,
+                        algorithm: None,
+                        hash: None,
+                    });
+                }
+                ("algorithm", Some(stated)) => stated.algorithm = Some((line.number, line.value)),
+                ("hash", Some(stated)) => stated.hash = Some((line.number, line.value)),
+                _ => {}
+            }
+        }
+        stated.map_or(Ok(()), |last| self.check_one(&last, path))
     }
-    let source = stated.source.strip_prefix("./").unwrap_or(stated.source);
-    let Some(content) = files.get(source) else {
+
+    fn check_one(&mut self, stated: &Stated<'_>, path: &str) -> Result<(), PackageError> {
+        let wrong = |line: usize, message: String| {
+            Err(PackageError::new(ErrorKind::Integrity, message)
+                .in_file(path)
+                .at_line(line))
+        };
+        // A file kept elsewhere is never fetched, so its hash says nothing about this package.
+        if stated.source.contains("://") {
+            return Ok(());
+        }
+        let source = stated.source.strip_prefix("./").unwrap_or(stated.source);
         let shown = quoted(source);
-        return wrong(
-            stated.line,
-            format!("{shown} is named here but not in the package"),
-        );
-    };
-    let Some((hash_line, hash)) = stated.hash else {
-        return Ok(());
-    };
-    let Some((algorithm_line, name)) = stated.algorithm else {
-        return wrong(hash_line, "this hash has no Algorithm".to_owned());
-    };
-    let Some(algorithm) = Algorithm::named(name) else {
-        let shown = quoted(name);
-        return wrong(
-            algorithm_line,
-            format!("{shown} is not a known algorithm; allowed: SHA-256, SHA-384, SHA-512"),
-        );
-    };
-    let found = algorithm.hex(content);
-    if hash.eq_ignore_ascii_case(&found) {
-        return Ok(());
+        let Some((source, content)) = self.files.get_key_value(source) else {
+            let message = format!("{shown} is named here but not in the package");
+            return wrong(stated.line, message);
+        };
+        let Some((hash_line, hash)) = stated.hash else {
+            return Ok(());
+        };
+        let Some((algorithm_line, name)) = stated.algorithm else {
+            return wrong(hash_line, "this hash has no Algorithm".to_owned());
+        };
+        let Some(algorithm) = Algorithm::named(name) else {
+            let known = "SHA-256, SHA-384, SHA-512";
+            let message = format!(
+                "{} is not a known algorithm; allowed: {known}",
+                quoted(name)
+            );
+            return wrong(algorithm_line, message);
+        };
+        let found = self
+            .known
+            .entry((source, algorithm))
+            .or_insert_with(|| algorithm.hex(content));
+        if hash.eq_ignore_ascii_case(found) {
+            return Ok(());
+        }
+        let hash = quoted(hash);
+        let message = format!("the {name} hash of {shown} is {found}, not {hash} as stated here");
+        wrong(hash_line, message)
     }
-    let (source, hash) = (quoted(source), quoted(hash));
-    wrong(
-        hash_line,
-        format!("the {name} hash of {source} is {found}, not {hash} as stated here"),
-    )
 }

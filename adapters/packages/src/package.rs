@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use cairn_domain::ports::PackageArtifact;
 use cairn_domain::vnfd::Vnfd;
 
 use crate::archive::{self, Files, Limits};
@@ -10,6 +11,7 @@ use crate::digest::Algorithm;
 use crate::error::{ErrorKind, PackageError, quoted};
 use crate::manifests::{self, Manifest};
 use crate::meta::{self, Entries};
+use crate::source::Source;
 use crate::tosca::Definitions;
 use crate::{build, unsupported, vnfd};
 
@@ -26,22 +28,11 @@ pub struct Package {
     pub manifests_by_file: BTreeMap<String, Vec<Manifest>>,
     /// Files that are neither descriptor nor TOSCA metadata, in order of path
     /// (`additionalArtifacts`, SOL003 10.5.3.3).
-    pub artifacts: Vec<Artifact>,
+    pub artifacts: Vec<PackageArtifact>,
     entries: Entries,
     definition_files: BTreeSet<String>,
     files: Files,
     limits: Limits,
-}
-
-/// What is told of one file of a package.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Artifact {
-    /// Path in the package (`artifactPath`).
-    pub path: String,
-    /// Bytes, unpacked.
-    pub size: usize,
-    /// SHA-256 in lower-case hexadecimal.
-    pub sha256: String,
 }
 
 impl fmt::Debug for Package {
@@ -62,11 +53,12 @@ impl Package {
     pub fn read(bytes: &[u8], limits: &Limits) -> Result<Self, PackageError> {
         let files = archive::unpack(bytes, limits)?;
         let entries = meta::read(&files)?;
-        let definitions = Definitions::read(&entries.definitions, &files, limits)?;
+        let source = Source::new(&files, limits);
+        let definitions = Definitions::read(&entries.definitions, &source)?;
         unsupported::check(&files, &definitions)?;
         let vnfd = vnfd::read(&definitions)?;
-        let manifests_by_file = in_folder(&files, limits)?;
-        check_workloads(&vnfd, &manifests_by_file, &files, limits)?;
+        let manifests_by_file = in_folder(&source)?;
+        check_workloads(&vnfd, &manifests_by_file, &source)?;
         let definition_files: BTreeSet<_> = definitions
             .templates
             .into_iter()
@@ -100,8 +92,13 @@ impl Package {
     /// The entry definitions as they stand in the package (`GET …/vnfd` as `text/plain`); the whole
     /// VNFD only if [`Package::has_single_file_vnfd`].
     #[must_use]
-    pub fn vnfd_yaml(&self) -> &[u8] {
-        self.artifact(&self.entries.definitions).unwrap_or_default()
+    #[expect(
+        clippy::missing_panics_doc,
+        reason = "a package is made only after these bytes were read as text"
+    )]
+    pub fn vnfd_yaml(&self) -> &str {
+        let bytes = self.artifact(&self.entries.definitions).unwrap_or_default();
+        std::str::from_utf8(bytes).expect("the definitions were read as text")
     }
 
     /// Whether the entry definitions import nothing.
@@ -131,9 +128,10 @@ impl Package {
         let found = match def_files {
             None => self.manifests_by_file.values().flatten().cloned().collect(),
             Some(list) => {
+                let source = Source::new(&self.files, &self.limits);
                 let mut found = Vec::new();
                 for (index, entry) in list.iter().enumerate() {
-                    found.extend(self.listed(index, entry)?);
+                    found.extend(self.listed(index, entry, &source)?);
                 }
                 found
             }
@@ -142,7 +140,12 @@ impl Package {
         Ok(found)
     }
 
-    fn listed(&self, index: usize, entry: &str) -> Result<Vec<Manifest>, PackageError> {
+    fn listed(
+        &self,
+        index: usize,
+        entry: &str,
+        source: &Source<'_>,
+    ) -> Result<Vec<Manifest>, PackageError> {
         let wrong = |why: String| {
             let message = format!("lcm-kubernetes-def-files[{index}]: {} {why}", quoted(entry));
             PackageError::new(ErrorKind::DefFiles, message)
@@ -168,7 +171,7 @@ impl Package {
         };
         match self.manifests_by_file.get(&path) {
             Some(known) => Ok(known.clone()),
-            None => manifests::read(&path, &self.files, &self.limits),
+            None => manifests::read(&path, source),
         }
     }
 }
@@ -178,26 +181,28 @@ fn is_in_files(path: &str) -> bool {
     path.starts_with("Files/") && manifests::is_manifest(path)
 }
 
-fn in_folder(
-    files: &Files,
-    limits: &Limits,
-) -> Result<BTreeMap<String, Vec<Manifest>>, PackageError> {
-    files
+fn in_folder(source: &Source<'_>) -> Result<BTreeMap<String, Vec<Manifest>>, PackageError> {
+    source
+        .files
         .keys()
         .filter(|path| path.starts_with(manifests::FOLDER) && manifests::is_manifest(path))
-        .map(|path| Ok((path.clone(), manifests::read(path, files, limits)?)))
+        .map(|path| Ok((path.clone(), manifests::read(path, source)?)))
         .collect()
 }
 
-fn artifacts(files: &Files, entries: &Entries, definitions: &BTreeSet<String>) -> Vec<Artifact> {
+fn artifacts(
+    files: &Files,
+    entries: &Entries,
+    definitions: &BTreeSet<String>,
+) -> Vec<PackageArtifact> {
     let is_metadata = |path: &str| {
         path.starts_with("TOSCA-Metadata/")
             || path == entries.manifest
             || definitions.contains(path)
     };
-    let artifact = |(path, content): (&String, &Vec<u8>)| Artifact {
+    let artifact = |(path, content): (&String, &Vec<u8>)| PackageArtifact {
         path: path.clone(),
-        size: content.len(),
+        size: content.len() as u64,
         sha256: Algorithm::Sha256.hex(content),
     };
     files
@@ -208,19 +213,22 @@ fn artifacts(files: &Files, entries: &Entries, definitions: &BTreeSet<String>) -
 }
 
 /// Every VDU must have a workload of its name. It may stand outside `Files/kubernetes/` too, for a
-/// request may list any file; whether such files are right is seen only when one is listed.
+/// request may list any file.
 fn check_workloads(
     vnfd: &Vnfd,
     manifests_by_file: &BTreeMap<String, Vec<Manifest>>,
-    files: &Files,
-    limits: &Limits,
+    source: &Source<'_>,
 ) -> Result<(), PackageError> {
-    let elsewhere: Vec<Manifest> = files
-        .keys()
-        .filter(|path| is_in_files(path) && !manifests_by_file.contains_key(*path))
-        .filter_map(|path| manifests::read(path, files, limits).ok())
-        .flatten()
-        .collect();
+    let mut elsewhere = Vec::new();
+    let others = source.files.keys().filter(|path| is_in_files(path));
+    for path in others.filter(|path| !manifests_by_file.contains_key(*path)) {
+        match manifests::read(path, source) {
+            Ok(found) => elsewhere.extend(found),
+            Err(error) if error.kind == ErrorKind::Limit => return Err(error),
+            // Not a manifest, or a wrong one: that is told when a request lists it.
+            Err(_) => {}
+        }
+    }
     let all = manifests_by_file.values().flatten().chain(&elsewhere);
     let workloads: BTreeSet<&str> = all
         .filter(|manifest| manifest.is_workload())

@@ -6,16 +6,16 @@ use std::collections::{BTreeSet, VecDeque};
 
 use serde_json::{Map, Value};
 
-use crate::archive::{Files, Limits, resolve};
+use crate::archive::{Files, resolve};
 use crate::error::{ErrorKind, PackageError, quoted};
-use crate::meta;
-use crate::yaml::{self, Node};
+use crate::source::Source;
+use crate::yaml::Node;
 
 /// Chains of types, and types inside types, are followed no further than this.
-const MAX_CHAIN: usize = 32;
+const MAX_CHAIN: usize = 16;
 
 /// Files that one package may define its VNFD in.
-const MAX_FILES: usize = 256;
+const MAX_FILES: usize = 64;
 
 /// One service template.
 pub(crate) struct Template {
@@ -58,14 +58,14 @@ impl Definitions {
     ///
     /// # Errors
     /// A file that is missing, is no YAML mapping, or would have to be fetched from elsewhere.
-    pub(crate) fn read(entry: &str, files: &Files, limits: &Limits) -> Result<Self, PackageError> {
+    pub(crate) fn read(entry: &str, source: &Source<'_>) -> Result<Self, PackageError> {
         let mut templates = Vec::new();
         let mut seen = BTreeSet::from([entry.to_owned()]);
         let mut queue = VecDeque::from([entry.to_owned()]);
         while let Some(file) = queue.pop_front() {
-            let root = template(&file, files, limits)?;
+            let root = template(&file, source)?;
             for import in root.get("imports").map_or(&[][..], Node::items) {
-                if let Some(path) = imported(import, &file, files)?
+                if let Some(path) = imported(import, &file, source.files)?
                     && seen.insert(path.clone())
                 {
                     queue.push_back(path);
@@ -177,22 +177,11 @@ fn only_valid_value(definition: Located<'_>) -> Option<Located<'_>> {
     }
 }
 
-fn template(file: &str, files: &Files, limits: &Limits) -> Result<Node, PackageError> {
-    let text = meta::text(files, file)?.unwrap_or_default();
-    if text.len() > limits.yaml_bytes {
-        let message = format!(
-            "YAML files of more than {} bytes are not taken",
-            limits.yaml_bytes
-        );
-        return Err(PackageError::new(ErrorKind::Limit, message).in_file(file));
-    }
-    let how = yaml::Options {
-        nodes: limits.yaml_nodes,
-        repeated_keys: is_etsi_types(file),
-    };
+fn template(file: &str, source: &Source<'_>) -> Result<Node, PackageError> {
+    let found = source.documents(file, is_etsi_types(file))?;
     let wrong =
         |message: &str| Err(PackageError::new(ErrorKind::Descriptor, message).in_file(file));
-    let mut documents = yaml::documents(text, file, how)?.into_iter().flatten();
+    let mut documents = found.into_iter().flatten();
     match (documents.next(), documents.next()) {
         (Some(root), None) if root.mapping().is_some() => Ok(root),
         (Some(_), Some(_)) => wrong("a TOSCA file must hold one YAML document"),

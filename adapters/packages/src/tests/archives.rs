@@ -114,7 +114,7 @@ fn two_files_of_one_name_are_refused() {
     });
     assert_eq!(
         archive_refusal(&patched(bytes, b"Files/two", b"Files/one")),
-        "the package holds two entries of the same name"
+        "Files/one: the package holds two files of this name"
     );
 }
 

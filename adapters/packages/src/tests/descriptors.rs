@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::fixture::{Csar, DEPLOYMENT, META, VNFD, alias_bomb, csar};
 use crate::ErrorKind::{Descriptor, Limit, Unsupported, Yaml};
+use crate::{Limits, Package};
 
 /// A VNFD in four files: types of ETSI, the VNF's type, and two flavours.
 fn in_files() -> Csar {
@@ -61,11 +62,7 @@ fn one_file_is_a_vnfd_of_one_flavour() {
     assert_eq!(flavour.levels_of(None).unwrap().replicas["WEB"], 1);
     assert_eq!(flavour.levels_of(Some("large")).unwrap().replicas["WEB"], 3);
     assert!(package.has_single_file_vnfd());
-    assert!(
-        package
-            .vnfd_yaml()
-            .starts_with(b"tosca_definitions_version")
-    );
+    assert!(package.vnfd_yaml().starts_with("tosca_definitions_version"));
 }
 
 #[test]
@@ -216,7 +213,7 @@ fn broken_yaml_and_alias_bombs_in_the_vnfd_are_refused_with_the_line() {
 
     csar().with(VNFD, alias_bomb()).is_refused(
         Limit,
-        "Definitions/vnfd.yaml:5: the YAML has more than 200000 nodes \
+        "Definitions/vnfd.yaml:6: the YAML of the package has more than 500000 nodes \
          (aliases count as what they stand for)",
     );
 }
@@ -427,5 +424,64 @@ fn sensitive_names_and_clocks_are_found_where_a_vnfd_may_hold_them() {
     error.is_refused(
         Descriptor,
         "Definitions/vnfd.yaml:2: cairn.sensitive must be a list of names",
+    );
+}
+
+#[test]
+fn policies_that_multiply_are_refused() {
+    let names = |count: usize| -> Vec<String> { (0..count).map(|n| format!("n{n}")).collect() };
+    let deltas = |count: usize| {
+        let each = names(count).join(": {number_of_instances: 1}, ");
+        format!(
+            "          deltas: {{one: {{number_of_instances: 1}}, {each}: {{number_of_instances: 1}}}}\n          other:\n"
+        )
+    };
+    csar()
+        .replacing(VNFD, "          deltas:\n", &deltas(300))
+        .is_refused(
+            Descriptor,
+            "Definitions/vnfd.yaml:41: VduScalingAspectDeltas has 301 deltas; at most 200 are taken",
+        );
+    let vdus = names(150)
+        .iter()
+        .map(|name| {
+            format!(
+                "    {name}: {{type: tosca.nodes.nfv.Vdu.Compute, properties: {{name: web}}}}\n"
+            )
+        })
+        .collect::<Vec<_>>()
+        .concat();
+    let many = csar().replacing(VNFD, "  policies:\n", &format!("{vdus}  policies:\n"));
+    many.package();
+    let targets = format!("targets: [{}]", names(150).join(", "));
+    many.replacing(VNFD, "targets: [WEB]", &targets)
+        .replacing(VNFD, "          deltas:\n", &deltas(150))
+        .is_refused(
+            Descriptor,
+            "Definitions/vnfd.yaml:188: a flavour with 22650 deltas; at most 10000 are taken",
+        );
+}
+
+#[test]
+fn files_that_are_small_alone_share_one_budget() {
+    let limits = Limits {
+        yaml_nodes: 1_000,
+        ..Limits::default()
+    };
+    let items = format!("[{}]", vec!["1"; 300].join(", "));
+    let object = |name: &str| {
+        format!(
+            "{{\"apiVersion\": \"v1\", \"kind\": \"X\", \"metadata\": {{\"name\": \"{name}\"}}, \"items\": {items}}}"
+        )
+    };
+    let bytes = csar()
+        .with("Files/kubernetes/a.yaml", object("a"))
+        .with("Files/kubernetes/b.json", object("b"))
+        .with("Files/kubernetes/c.json", object("c"))
+        .bytes();
+    let error = Package::read(&bytes, &limits).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "Files/kubernetes/c.json: the YAML and JSON of the package have more than 1000 nodes"
     );
 }

@@ -28,15 +28,18 @@ fn manifests_come_in_order_of_path_and_document() {
         .with("Files/elsewhere/x.yaml", "no: manifest")
         .package();
     let found = package.manifests(None).unwrap();
-    let titles: Vec<_> = found.iter().map(|m| (m.title(), m.index, m.line)).collect();
+    let titles: Vec<_> = found
+        .iter()
+        .map(|m| (m.title(), m.document, m.line))
+        .collect();
     assert_eq!(
         titles,
         [
-            ("Secret/s".to_owned(), 1, 1),
-            ("Pod/p".to_owned(), 1, 1),
-            ("ConfigMap/c".to_owned(), 2, 4),
-            ("Service/v".to_owned(), 3, 9),
-            ("Deployment/web".to_owned(), 1, 1),
+            ("Secret/s".to_owned(), 0, 1),
+            ("Pod/p".to_owned(), 0, 1),
+            ("ConfigMap/c".to_owned(), 1, 4),
+            ("Service/v".to_owned(), 2, 9),
+            ("Deployment/web".to_owned(), 0, 1),
         ]
     );
 }

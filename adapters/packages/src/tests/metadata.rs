@@ -1,4 +1,4 @@
-use super::fixture::{DEPLOYMENT, META, VNFD, csar};
+use super::fixture::{DEPLOYMENT, META, VNFD, csar, empty};
 use crate::ErrorKind::{Descriptor, Integrity};
 use crate::digest::Algorithm;
 
@@ -7,6 +7,13 @@ fn tosca_meta_and_its_two_entries_are_demanded() {
     csar()
         .without(META)
         .is_refused(Descriptor, "the package has no TOSCA-Metadata/TOSCA.meta");
+    empty()
+        .with("web/TOSCA-Metadata/TOSCA.meta", "")
+        .is_refused(
+            Descriptor,
+            "the package has no TOSCA-Metadata/TOSCA.meta, only web/TOSCA-Metadata/TOSCA.meta: \
+             pack what the folder holds, not the folder",
+        );
     csar()
         .replacing(META, "Entry-Definitions", "Other")
         .is_refused(

@@ -15,6 +15,12 @@ struct Policy<'a> {
     kind: &'a str,
 }
 
+/// VDUs, aspects, levels and deltas that one flavour may have of each.
+const MAX_EACH: usize = 200;
+
+/// Deltas of all VDUs of a flavour: a policy gives each of its deltas to each of its targets.
+const MAX_DELTAS: usize = 10_000;
+
 type Apply<'a> = fn(&Policy<'a>, &mut Flavour) -> Result<(), PackageError>;
 
 /// Puts all that the template's policies say into the flavour.
@@ -38,6 +44,7 @@ pub(super) fn apply(
     for (kind, apply) in in_order {
         for policy in policies.iter().filter(|policy| policy.kind == kind) {
             apply(policy, flavour)?;
+            check_size(flavour, policy)?;
         }
     }
     check_default_level(flavour, &policies)?;
@@ -71,6 +78,23 @@ fn policies<'a>(definitions: &'a Definitions, template: &'a Template) -> Vec<Pol
 }
 
 impl<'a> Policy<'a> {
+    /// The members of a property, if they are not too many.
+    fn members(
+        &self,
+        name: &str,
+    ) -> Result<impl Iterator<Item = (&'a String, Located<'a>)> + use<'a>, PackageError> {
+        let found = self.demanded(name)?;
+        let size = found.node.members().count();
+        if size > MAX_EACH {
+            let message = format!(
+                "{} has {size} {name}; at most {MAX_EACH} are taken",
+                self.kind
+            );
+            return Err(found.error(message));
+        }
+        Ok(found.members())
+    }
+
     fn property(&self, name: &str) -> Option<Located<'a>> {
         self.definitions
             .evaluated(self.node.get("properties")?.get(name)?)
@@ -90,7 +114,7 @@ impl<'a> Policy<'a> {
     }
 
     fn aspects(&self, flavour: &mut Flavour) -> Result<(), PackageError> {
-        for (id, aspect) in self.demanded("aspects")?.members() {
+        for (id, aspect) in self.members("aspects")? {
             let text = |name: &str| aspect.get(name).and_then(|t| t.node.text());
             let steps = aspect
                 .get("step_deltas")
@@ -125,7 +149,7 @@ impl<'a> Policy<'a> {
     }
 
     fn levels(&self, flavour: &mut Flavour) -> Result<(), PackageError> {
-        for (id, level) in self.demanded("levels")?.members() {
+        for (id, level) in self.members("levels")? {
             let description = level.get("description").and_then(|t| t.node.text());
             let mut made = InstantiationLevel {
                 description: description.unwrap_or_default().to_owned(),
@@ -163,7 +187,7 @@ impl<'a> Policy<'a> {
             .aspect("aspect", aspect)
             .map_err(|e| named.error(e.to_string()))?;
         let mut deltas = BTreeMap::new();
-        for (name, delta) in self.demanded("deltas")?.members() {
+        for (name, delta) in self.members("deltas")? {
             deltas.insert(name.clone(), self.count(delta, "number_of_instances")?);
         }
         // One delta that no step names is the delta of every step.
@@ -180,7 +204,7 @@ impl<'a> Policy<'a> {
 
     fn vdu_levels(&self, flavour: &mut Flavour) -> Result<(), PackageError> {
         let mut counts = Vec::new();
-        for (id, level) in self.demanded("levels")?.members() {
+        for (id, level) in self.members("levels")? {
             if !flavour.instantiation_levels.contains_key(id) {
                 let message = format!("instantiation level {} is not defined", quoted(id));
                 return Err(level.error(message));
@@ -237,6 +261,31 @@ impl<'a> Policy<'a> {
 
 fn policy_of<'p, 'a>(policies: &'p [Policy<'a>], kind: &str) -> Option<&'p Policy<'a>> {
     policies.iter().find(|policy| policy.kind == kind)
+}
+
+/// Refuses a flavour whose policies multiply.
+fn check_size(flavour: &Flavour, policy: &Policy<'_>) -> Result<(), PackageError> {
+    let sizes = [
+        ("VDUs", flavour.vdus.len()),
+        ("scaling aspects", flavour.aspects.len()),
+        ("instantiation levels", flavour.instantiation_levels.len()),
+    ];
+    let too_many = sizes.iter().find(|(_, size)| *size > MAX_EACH);
+    if let Some((what, size)) = too_many {
+        let message = format!("a flavour with {size} {what}; at most {MAX_EACH} are taken");
+        return Err(policy.node.error(message));
+    }
+    let deltas: usize = flavour
+        .vdus
+        .values()
+        .flat_map(|vdu| vdu.deltas.values())
+        .map(BTreeMap::len)
+        .sum();
+    if deltas > MAX_DELTAS {
+        let message = format!("a flavour with {deltas} deltas; at most {MAX_DELTAS} are taken");
+        return Err(policy.node.error(message));
+    }
+    Ok(())
 }
 
 fn check_default_level(flavour: &Flavour, policies: &[Policy<'_>]) -> Result<(), PackageError> {

@@ -1,6 +1,7 @@
 //! From the parser's events to nodes.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap};
 
 use granit_parser::{Event, Parser, ScalarStyle, Span, Tag, options};
@@ -11,9 +12,11 @@ use crate::error::{ErrorKind, PackageError, quoted};
 
 /// How a text is read.
 #[derive(Clone, Copy)]
-pub(crate) struct Options {
-    /// Nodes that a file may have after its aliases are put in.
+pub(crate) struct Options<'a> {
+    /// Nodes that all files of a package may have after their aliases are put in.
     pub(crate) nodes: usize,
+    /// How many of them are made already.
+    pub(crate) spent: &'a Cell<usize>,
     /// Whether a key that stands twice in a mapping is let through (the last one then holds).
     pub(crate) repeated_keys: bool,
 }
@@ -56,7 +59,7 @@ const MERGE: &str = "<<";
 pub(crate) fn documents(
     text: &str,
     file: &str,
-    how: Options,
+    how: Options<'_>,
 ) -> Result<Vec<Option<Node>>, PackageError> {
     let options = options! {
         emit_comments: false,
@@ -67,7 +70,6 @@ pub(crate) fn documents(
         how,
         open: Vec::new(),
         anchors: HashMap::new(),
-        weight: 0,
         root: None,
         documents: Vec::new(),
     };
@@ -89,17 +91,16 @@ fn fault(kind: ErrorKind, line: usize, message: impl Into<String>) -> PackageErr
     PackageError::new(kind, message).at_line(line)
 }
 
-struct Composer {
-    how: Options,
+struct Composer<'a> {
+    how: Options<'a>,
     open: Vec<Open>,
     /// Anchored nodes of this document; an anchor that is still open is absent.
     anchors: HashMap<usize, Made>,
-    weight: usize,
     root: Option<Node>,
     documents: Vec<Option<Node>>,
 }
 
-impl Composer {
+impl Composer<'_> {
     fn take(&mut self, event: Event<'_>, span: &Span) -> Result<(), PackageError> {
         let line = span.start.line();
         match event {
@@ -193,16 +194,17 @@ impl Composer {
     }
 
     /// Counts nodes before they are made.
-    fn grow(&mut self, weight: usize, line: usize) -> Result<(), PackageError> {
-        self.weight = self.weight.saturating_add(weight);
-        if self.weight <= self.how.nodes {
+    fn grow(&self, weight: usize, line: usize) -> Result<(), PackageError> {
+        let spent = self.how.spent.get().saturating_add(weight);
+        self.how.spent.set(spent);
+        if spent <= self.how.nodes {
             return Ok(());
         }
         Err(fault(
             ErrorKind::Limit,
             line,
             format!(
-                "the YAML has more than {} nodes (aliases count as what they stand for)",
+                "the YAML of the package has more than {} nodes (aliases count as what they stand for)",
                 self.how.nodes
             ),
         ))

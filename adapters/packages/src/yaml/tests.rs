@@ -1,11 +1,30 @@
+use std::cell::Cell;
+
+use super::compose::documents as documents_within;
 use super::*;
 use crate::tests::fixture::alias_bomb;
 use serde_json::json;
 
-const HOW: Options = Options {
+/// How the tests read: up to so many nodes, and whether keys may stand twice.
+#[derive(Clone, Copy)]
+struct How {
+    nodes: usize,
+    repeated_keys: bool,
+}
+
+const HOW: How = How {
     nodes: 10_000,
     repeated_keys: false,
 };
+
+fn documents(text: &str, file: &str, how: How) -> Result<Vec<Option<Node>>, PackageError> {
+    let options = Options {
+        nodes: how.nodes,
+        spent: &Cell::new(0),
+        repeated_keys: how.repeated_keys,
+    };
+    documents_within(text, file, options)
+}
 
 fn one(text: &str) -> Value {
     let documents = documents(text, "a.yaml", HOW).unwrap();
@@ -64,7 +83,7 @@ fn a_key_that_stands_twice_is_refused_unless_let_through() {
         refusal("a:\n  b: 1\n  b: 2\n"),
         "a.yaml:3: the key \"b\" stands twice in this mapping"
     );
-    let how = Options {
+    let how = How {
         repeated_keys: true,
         ..HOW
     };
@@ -92,7 +111,7 @@ fn strange_keys_and_merges_are_refused() {
 fn an_alias_bomb_is_refused_before_it_grows() {
     assert_eq!(
         refusal(&alias_bomb()),
-        "a.yaml:4: the YAML has more than 10000 nodes (aliases count as what they stand for)"
+        "a.yaml:4: the YAML of the package has more than 10000 nodes (aliases count as what they stand for)"
     );
 }
 
@@ -110,7 +129,7 @@ fn nesting_by_aliases_is_bounded_too() {
         .map(|level| format!("- &a{level} [*a{}]\n", level - 1))
         .collect();
     let text = format!("- &a0 [x]\n{}", levels.concat());
-    let how = Options {
+    let how = How {
         nodes: 1_000_000,
         ..HOW
     };
