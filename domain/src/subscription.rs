@@ -1,5 +1,8 @@
 //! Subscriptions to lifecycle change notifications (SOL003 5.5.2.15 and 5.5.2.16).
 
+pub mod filter;
+pub mod request;
+
 use crate::ids::{SubscriptionId, Tenant};
 use crate::secret::SecretRef;
 use crate::time::Timestamp;
