@@ -17,7 +17,7 @@ mod steps;
 pub use ask::survey_request;
 pub use order::wave_of;
 pub use recheck::recheck;
-pub use steps::plan;
+pub use steps::{check_cluster, plan};
 
 use crate::lcm_op_occ::VnfLcmOpOcc;
 use crate::lcm_op_occ::plan::ManagedObject;

@@ -37,7 +37,11 @@ pub fn plan(inputs: &Inputs<'_>, survey: &Survey, keep: &mut Keep<'_>) -> Result
 }
 
 /// The cluster must be the one that the instance, or the plan before, was made for.
-fn check_cluster(inputs: &Inputs<'_>, survey: &Survey) -> Result<(), Problem> {
+///
+/// # Errors
+///
+/// A [`Problem`] naming both UIDs.
+pub fn check_cluster(inputs: &Inputs<'_>, survey: &Survey) -> Result<(), Problem> {
     let planned = inputs.op.plan.as_ref().map(|plan| plan.cluster_uid.as_str());
     let instantiated = inputs.instance.instantiated.as_ref().map(|info| info.cluster_uid.as_str());
     let leftovers = inputs.instance.leftovers_cluster.as_deref();

@@ -135,6 +135,13 @@ pub trait EventLog: Send + Sync {
     /// `Unavailable` when the database cannot be asked (the unit may or may not be written: load and look).
     async fn append(&self, unit: Unit) -> PortResult<Appended>;
 
+    /// What was answered under an idempotency key, if it has come before.
+    ///
+    /// # Errors
+    ///
+    /// `Unavailable`.
+    async fn answered(&self, key: &str) -> PortResult<Option<KeyedAnswer>>;
+
     /// Events after a position, in order, at most `limit`.
     ///
     /// # Errors
