@@ -47,12 +47,12 @@ fn manifests_come_in_order_of_path_and_document() {
 #[test]
 fn a_list_is_taken_apart_and_an_empty_namespace_dropped() {
     let list = "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Pod\n  metadata: {name: a, namespace: ''}\n\
-                - {apiVersion: v1, kind: Pod, metadata: {name: a, namespace: n}}\n";
+                - {apiVersion: v1, kind: Pod, metadata: {name: a, namespace: ns}}\n";
     let package = csar().with(OTHER, list).package();
     let found = &package.manifests_by_file[OTHER];
     assert_eq!(
         (found[0].namespace(), found[1].namespace()),
-        (None, Some("n"))
+        (None, Some("ns"))
     );
     assert!(found[0].value.pointer("/metadata/namespace").is_none());
     assert_eq!((found[0].line, found[1].line), (4, 7));

@@ -110,6 +110,13 @@ impl Composer<'_> {
                 self.anchors.clear();
             }
             Event::Scalar(text, style, anchor, tag) => {
+                if tag.as_deref().is_some_and(|tag| tag.suffix() == "binary") {
+                    return Err(fault(
+                        ErrorKind::Yaml,
+                        line,
+                        "the tag !!binary is not taken",
+                    ));
+                }
                 let weight = 1 + text.len() / BYTES_PER_NODE;
                 self.grow(weight, line)?;
                 let made = Made {

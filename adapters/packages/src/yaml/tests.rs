@@ -102,6 +102,10 @@ fn strange_keys_and_merges_are_refused() {
         "a.yaml:2: \"<<\" must name mappings"
     );
     assert_eq!(
+        refusal("a: !!binary aGVsbG8=\n"),
+        "a.yaml:1: the tag !!binary is not taken"
+    );
+    assert_eq!(
         refusal("a: &a [*a]\n"),
         "a.yaml:1: an alias stands inside its own anchor"
     );
