@@ -1,0 +1,165 @@
+//! Beginning an operation.
+
+use super::{Executor, invalid, refused};
+use crate::unit::Session;
+use cairn_domain::ids::{VnfInstanceId, VnfLcmOpOccId};
+use cairn_domain::lcm_op_occ::VnfLcmOpOccCommand;
+use cairn_domain::operation::{AdditionalParams, Operation, Params};
+use cairn_domain::planning::autoscaled;
+use cairn_domain::ports::{Accepted, Caller, CommandError, PortError, Request, Unit};
+use cairn_domain::problem::Problem;
+use cairn_domain::request::{resolve, seal_request};
+use cairn_domain::secret::SecretRef;
+use cairn_domain::vnf_instance::VnfInstance;
+use cairn_domain::vnfd::Vnfd;
+use serde_json::{Map, Value};
+
+impl Executor {
+    pub(super) async fn start_operation(
+        &self,
+        caller: &Caller,
+        request: &Request,
+        id: &VnfInstanceId,
+        operation: Operation,
+        body: &Map<String, Value>,
+        if_match: Option<u64>,
+    ) -> Result<Accepted, CommandError> {
+        let (instance, version) = self.instance(caller, id, if_match).await?;
+        let changes_vnfd = operation == Operation::ModifyInfo && body.contains_key("vnfdId");
+        instance.check(operation, changes_vnfd).map_err(|r| refused(r.into()))?;
+        let vnfd = self.vnfd_of(&instance).await?;
+        let mut body = body.clone();
+        let ids = &self.ports.ids;
+        let secrets = seal_request(&mut body, &vnfd.sensitive, &mut || SecretRef(ids.fresh()));
+        let (params, mut additional) =
+            resolve(operation, &instance, &vnfd, &body).map_err(CommandError::Invalid)?;
+        remember_def_files(&instance, &mut additional);
+        self.check_outside(&instance, &vnfd, &params, &additional, &body).await?;
+        let op = VnfLcmOpOccId::parse(ids.fresh())
+            .map_err(|e| CommandError::Port(PortError::Corrupt(e.to_string())))?;
+        let start = VnfLcmOpOccCommand::Start {
+            at: self.ports.clock.now(),
+            id: op.clone(),
+            vnf_instance_id: id.clone(),
+            by: caller.by.clone(),
+            tenant: caller.tenant.clone(),
+            request: body,
+            params,
+            additional,
+            inventory: instance.vnfcs().to_vec(),
+        };
+        let mut session = Session::begin(op.clone(), instance, version);
+        session.decide(start).map_err(refused)?;
+        let accepted = Accepted::Operation(op);
+        let unit = Unit { secrets, ..self.keyed(caller, request, &accepted) };
+        self.write(session.into_unit(unit), accepted).await
+    }
+
+    async fn vnfd_of(&self, instance: &VnfInstance) -> Result<Vnfd, CommandError> {
+        let id = &instance.product.vnf_pkg_id;
+        let record = self.ports.packages.get(id).await?;
+        record.and_then(|record| record.vnfd).ok_or_else(|| {
+            CommandError::Port(PortError::Corrupt(format!(
+                "the package {id} of VNF instance {} is gone",
+                instance.id
+            )))
+        })
+    }
+
+    /// What can be judged from other records, before anything begins.
+    async fn check_outside(
+        &self,
+        instance: &VnfInstance,
+        vnfd: &Vnfd,
+        params: &Params,
+        additional: &AdditionalParams,
+        body: &Map<String, Value>,
+    ) -> Result<(), CommandError> {
+        match params {
+            Params::Instantiate { levels, .. } => {
+                let vims = body.get("vimConnectionInfo").and_then(Value::as_object);
+                self.ports.targets.check(vims).await.map_err(invalid)?;
+                let pkg = &instance.product.vnf_pkg_id;
+                let files = additional.def_files.as_deref();
+                let manifests = self.ports.packages.manifests(pkg, files).await.map_err(invalid)?;
+                refuse_missing_workloads(levels, &manifests)
+            }
+            Params::Scale { levels, .. } | Params::ScaleToLevel { levels } => {
+                let pkg = &instance.product.vnf_pkg_id;
+                let manifests = self.ports.packages.manifests(pkg, None).await.map_err(invalid)?;
+                refuse_autoscaled(instance, levels, &manifests)
+            }
+            Params::ModifyInfo { changes } => {
+                if let Some(vnfd_id) = changes.get("vnfdId").and_then(Value::as_str) {
+                    self.enabled_package(vnfd_id).await?;
+                }
+                self.check_patched_vims(instance, vnfd, changes).await
+            }
+            Params::Heal { .. } | Params::Terminate { .. } => Ok(()),
+        }
+    }
+
+    /// A PATCH of `vimConnectionInfo` is judged by what it leads to, for it may name single members only.
+    async fn check_patched_vims(
+        &self,
+        instance: &VnfInstance,
+        _vnfd: &Vnfd,
+        changes: &Map<String, Value>,
+    ) -> Result<(), CommandError> {
+        let Some(patch) = changes.get("vimConnectionInfo") else { return Ok(()) };
+        let mut after = Value::Object(instance.info_now().vim_connection_info);
+        cairn_domain::merge_patch::merge(&mut after, patch);
+        let whole = Map::from_iter([("vimConnectionInfo".to_owned(), after.clone())]);
+        cairn_domain::request::check_vims(&whole).map_err(CommandError::Invalid)?;
+        self.ports.targets.check(after.as_object()).await.map_err(invalid)
+    }
+}
+
+/// TERMINATE and HEAL work on what INSTANTIATE made, in its order.
+fn remember_def_files(instance: &VnfInstance, additional: &mut AdditionalParams) {
+    if additional.def_files.is_none()
+        && let Some(info) = &instance.instantiated
+    {
+        additional.def_files.clone_from(&info.def_files);
+    }
+}
+
+fn refuse_missing_workloads(
+    levels: &cairn_domain::operation::Levels,
+    manifests: &[cairn_domain::ports::Manifest],
+) -> Result<(), CommandError> {
+    for (vdu, workload) in &levels.workloads {
+        let found = manifests.iter().any(|m| {
+            m.value["kind"].as_str().is_some_and(cairn_domain::planning::is_workload)
+                && m.value["metadata"]["name"] == workload.as_str()
+        });
+        if !found {
+            return Err(CommandError::Invalid(Problem::new(
+                422,
+                format!("lcm-kubernetes-def-files: none of the manifests has the workload {workload:?} of VDU {vdu}"),
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn refuse_autoscaled(
+    instance: &VnfInstance,
+    levels: &cairn_domain::operation::Levels,
+    manifests: &[cairn_domain::ports::Manifest],
+) -> Result<(), CommandError> {
+    let before = instance.instantiated.as_ref().map(|info| &info.levels.vdu_replicas);
+    let scaled = levels.workloads.iter().filter(|(vdu, _)| {
+        before.and_then(|b| b.get(*vdu)) != levels.vdu_replicas.get(*vdu)
+    });
+    let targets = autoscaled(manifests);
+    for (_, workload) in scaled {
+        let hit = targets.iter().find(|(target, _)| target.split('/').next_back() == Some(workload));
+        if let Some((target, autoscaler)) = hit {
+            return Err(CommandError::NotNow(format!(
+                "{target} is scaled by HorizontalPodAutoscaler/{autoscaler} of the package; change the autoscaler instead"
+            )));
+        }
+    }
+    Ok(())
+}

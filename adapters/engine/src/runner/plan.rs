@@ -1,0 +1,173 @@
+//! Between points 2 and 3: look at the cluster, then make the plan, or look over the one there is.
+
+use super::work::{Backoff, Stop, Work};
+use crate::bodies::Keeper;
+use crate::unit::Session;
+use cairn_domain::lcm_op_occ::{VnfLcmOpOcc, VnfLcmOpOccCommand as Command};
+use cairn_domain::operation::Params;
+use cairn_domain::planning::{Inputs, check_cluster, plan, recheck, survey_request};
+use cairn_domain::ports::{
+    Bodies, Manifest, PortError, PortResult, Scope, Survey, SurveyOutcome, Unit,
+};
+use cairn_domain::problem::Problem;
+use cairn_domain::vnf_instance::VnfInstance;
+use cairn_domain::waits::Phase;
+use serde_json::Value;
+use std::time::Duration;
+use tracing::warn;
+
+/// How long one survey may take; its calls have time-outs of their own.
+const SURVEY_TIMEOUT: Duration = Duration::from_secs(120);
+
+impl Work {
+    pub(super) async fn plan(&mut self, op: &VnfLcmOpOcc, instance: &VnfInstance) -> Result<(), Stop> {
+        let manifests = match self.manifests(op, instance).await? {
+            Ok(manifests) => manifests,
+            Err(problem) => return self.end_try(None, problem).await,
+        };
+        let recorded = self.recorded(op, instance).await?;
+        let inputs = Inputs { op, instance, manifests: &manifests, recorded: &recorded };
+        let scope = match self.scope(op, instance, inputs.namespace()).await? {
+            Ok(scope) => scope,
+            Err(problem) => return self.end_try(None, problem).await,
+        };
+        let request = survey_request(&inputs);
+        let platform = self.runner.ports.platform.clone();
+        let surveyed = tokio::select! {
+            () = self.lost.cancelled() => return Err(Stop::Lost),
+            () = self.cancelled(false) => return Ok(()),
+            surveyed = tokio::time::timeout(SURVEY_TIMEOUT, platform.survey(&scope, &request)) => surveyed,
+        };
+        match surveyed {
+            Ok(SurveyOutcome::Clear(survey)) => self.fix(op, &inputs, &survey).await,
+            Ok(SurveyOutcome::Blocked(obstacles)) => {
+                self.wait_for(op, obstacles, Phase::Checks, None, None).await
+            }
+            Err(_) => {
+                let obstacle = super::waits::unreachable(format!(
+                    "the checks did not end within {} s",
+                    SURVEY_TIMEOUT.as_secs()
+                ));
+                self.wait_for(op, vec![obstacle], Phase::Checks, None, None).await
+            }
+        }
+    }
+
+    async fn fix(&mut self, op: &VnfLcmOpOcc, inputs: &Inputs<'_>, survey: &Survey) -> Result<(), Stop> {
+        if let Err(problem) = check_cluster(inputs, survey) {
+            return self.end_try(None, problem).await;
+        }
+        let mut session = self.load().await?;
+        let at = self.now();
+        let revise = op.plan.as_ref().is_none_or(|known| known.patches != inputs.instance.patches);
+        let mut unit = Unit::default();
+        if let Err(refused) = session.decide(Command::Obstruct { at, obstacles: Vec::new() }) {
+            return self.late(refused);
+        }
+        if revise {
+            let blobs = self.runner.ports.blobs.clone();
+            let mut keeper = Keeper::new(&*blobs);
+            let made = plan(inputs, survey, &mut |value| keeper.keep(value));
+            unit.blobs = keeper.into_blobs();
+            match made {
+                Ok(plan) => {
+                    if let Err(refused) = session.decide(Command::FixPlan { at, plan }) {
+                        return self.late(refused);
+                    }
+                }
+                Err(problem) => return self.end_try(None, problem).await,
+            }
+        }
+        if op.plan.is_some() {
+            let reopened = session.op().map_or_else(Vec::new, |op| recheck(op, survey));
+            if let Err(refused) = session.decide(Command::RecheckPlan { at, reopened }) {
+                return self.late(refused);
+            }
+        }
+        self.write(session, unit).await
+    }
+
+    /// The manifests of the package, for the operation that needs them.
+    async fn manifests(
+        &self,
+        op: &VnfLcmOpOcc,
+        instance: &VnfInstance,
+    ) -> Result<Result<Vec<Manifest>, Problem>, Stop> {
+        if !matches!(op.params, Params::Instantiate { .. }) {
+            return Ok(Ok(Vec::new()));
+        }
+        let pkg = &instance.product.vnf_pkg_id;
+        let files = op.additional.def_files.as_deref();
+        let mut pause = Backoff::new();
+        loop {
+            match self.runner.ports.packages.manifests(pkg, files).await {
+                Ok(manifests) => return Ok(Ok(manifests)),
+                Err(PortError::Unavailable(why)) => {
+                    warn!(%why, "the package cannot be read now");
+                    self.rest(pause.next()).await?;
+                }
+                Err(PortError::Refused(problem)) => return Ok(Err(problem)),
+                Err(failed @ (PortError::Corrupt(_) | PortError::Conflict(_) | PortError::Fenced)) => {
+                    return Ok(Err(Problem::new(500, failed.to_string())));
+                }
+            }
+        }
+    }
+
+    /// The recorded manifests of the instance's objects, for a HEAL of all.
+    async fn recorded(&self, op: &VnfLcmOpOcc, instance: &VnfInstance) -> Result<Vec<Value>, Stop> {
+        let all = matches!(&op.params, Params::Heal { vnfcs, .. } if vnfcs.is_empty());
+        let Some(info) = instance.instantiated.as_ref().filter(|_| all) else { return Ok(Vec::new()) };
+        let mut recorded = Vec::with_capacity(info.objects.len());
+        for managed in &info.objects {
+            recorded.push(self.read(|| self.runner.bodies.json(&managed.manifest)).await?);
+        }
+        Ok(recorded)
+    }
+
+    async fn read<T, F>(&self, mut call: impl FnMut() -> F) -> Result<T, Stop>
+    where
+        F: Future<Output = PortResult<T>>,
+    {
+        let mut pause = Backoff::new();
+        loop {
+            match call().await {
+                Ok(read) => return Ok(read),
+                Err(PortError::Unavailable(why)) => {
+                    warn!(%why, "the database cannot be read now");
+                    self.rest(pause.next()).await?;
+                }
+                Err(failed) => return Err(Stop::Unworkable(failed.to_string())),
+            }
+        }
+    }
+
+    /// For whom and where the platform works.
+    pub(super) async fn scope(
+        &self,
+        op: &VnfLcmOpOcc,
+        instance: &VnfInstance,
+        namespace: String,
+    ) -> Result<Result<Scope, Problem>, Stop> {
+        let access = match self.access(instance).await? {
+            Ok(access) => access,
+            Err(problem) => return Ok(Err(problem)),
+        };
+        let pkg = &instance.product.vnf_pkg_id;
+        let record = self.read(|| self.runner.ports.packages.get(pkg)).await?;
+        Ok(Ok(Scope {
+            access,
+            instance: instance.id.clone(),
+            operation: op.id.clone(),
+            known_operations: instance.operations.clone(),
+            package_digest: record.and_then(|r| r.checksum).unwrap_or_default(),
+            namespace,
+            take_over: op.additional.take_over,
+        }))
+    }
+
+    /// A session whose operation is still where it was when the call began.
+    pub(super) async fn session(&self) -> Result<Session, Stop> {
+        self.load().await
+    }
+}

@@ -1,0 +1,214 @@
+//! Waiting: each wait has a reason that is recorded and a clock that ends it.
+
+use super::work::{Stop, Work};
+use cairn_domain::lcm_op_occ::plan::Action;
+use cairn_domain::lcm_op_occ::{VnfLcmOpOcc, VnfLcmOpOccCommand as Command};
+use cairn_domain::ports::{Scope, Unit};
+use cairn_domain::problem::Problem;
+use cairn_domain::time::Timestamp;
+use cairn_domain::waits::{Classified, Obstacle, Phase, WaitClass, classify};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Longest pause between two looks at what is waited for: the safety net below the watches.
+const LOOK_AGAIN_MS: u64 = 5000;
+/// Shortest pause, so that a watch that fires at once does not spin.
+const BREATH: Duration = Duration::from_millis(40);
+
+/// What a runner remembers of the waits of its operation beyond the journal.
+#[derive(Default)]
+pub(super) struct Patience {
+    /// Most progress seen by object, and when.
+    progress: BTreeMap<String, (u32, Timestamp)>,
+    /// Lost answers already told.
+    told: BTreeMap<usize, String>,
+    /// Unclassified reasons already counted.
+    counted: std::collections::BTreeSet<(String, String)>,
+    /// Looks in a row, for the pauses between them.
+    looks: u32,
+}
+
+impl Patience {
+    /// Whether a lost answer was not told in these words before.
+    pub(super) fn is_news(&mut self, step: usize, why: &str) -> bool {
+        if self.told.get(&step).is_some_and(|known| known == why) {
+            return false;
+        }
+        self.told.insert(step, why.to_owned());
+        true
+    }
+
+    /// Nothing is in the way any more.
+    pub(super) fn forget(&mut self) {
+        *self = Self::default();
+    }
+
+    /// When a progressing wait last came forward.
+    fn moved(&mut self, obstacle: &Obstacle, now: Timestamp) -> (Timestamp, bool) {
+        let known = self.progress.entry(obstacle.object.clone()).or_insert((obstacle.progress, now));
+        let forward = obstacle.progress > known.0;
+        if forward {
+            *known = (obstacle.progress, now);
+        }
+        (known.1, forward)
+    }
+}
+
+/// A cluster that did not answer.
+pub(super) fn unreachable(why: String) -> Obstacle {
+    Obstacle {
+        object: "cluster".into(),
+        source: "call".into(),
+        reason: "Unreachable".into(),
+        message: why,
+        progress: 0,
+    }
+}
+
+impl Work {
+    /// Records what is in the way, and either ends the try (permanent, or the clock has run out) or waits a while.
+    pub(super) async fn wait_for(
+        &mut self,
+        op: &VnfLcmOpOcc,
+        obstacles: Vec<Obstacle>,
+        phase: Phase,
+        step: Option<usize>,
+        watched: Option<(&Scope, &Action)>,
+    ) -> Result<(), Stop> {
+        let clocks = self.clocks(op);
+        let classified: Vec<(Obstacle, Classified)> = obstacles
+            .into_iter()
+            .map(|obstacle| {
+                let class = classify(&obstacle, phase, &clocks);
+                (obstacle, class)
+            })
+            .collect();
+        for (obstacle, class) in &classified {
+            self.count_unclassified(obstacle, class);
+        }
+        let now = self.now();
+        let mut session = self.session().await?;
+        if let Err(refused) = session.decide(Command::Obstruct { at: now, obstacles: classified.clone() }) {
+            return self.late(refused);
+        }
+        let mut earliest: Option<Timestamp> = None;
+        let mut over: Option<(Obstacle, Classified, u64)> = None;
+        for (obstacle, class) in classified {
+            let until = self.until(&mut session, &obstacle, class, now)?;
+            if class.class == WaitClass::Permanent || until <= now {
+                let waited = session
+                    .op()
+                    .and_then(|op| op.waiting_since(&obstacle.object, class.class))
+                    .map_or(0, |since| now.millis_since(since));
+                // A permanent cause says more than a clock that ran out.
+                let stronger = over.as_ref().is_none_or(|(_, known, _)| {
+                    class.class == WaitClass::Permanent && known.class != WaitClass::Permanent
+                });
+                if stronger {
+                    over = Some((obstacle, class, waited));
+                }
+            } else {
+                earliest = Some(earliest.map_or(until, |known| known.min(until)));
+            }
+        }
+        if let Some((obstacle, class, waited)) = over {
+            let problem = problem_of(&obstacle, class, waited);
+            let step = step.map(|step| (step, class.class));
+            if let Err(refused) = session.decide(Command::EndTry { at: now, step, problem }) {
+                return self.late(refused);
+            }
+            self.patience.forget();
+            return self.write(session, Unit::default()).await;
+        }
+        self.write(session, Unit::default()).await?;
+        self.pause(now, earliest.unwrap_or(now), watched).await
+    }
+
+    /// When a wait ends; progress begins the clock of a progressing one anew, and is told now and then.
+    fn until(
+        &mut self,
+        session: &mut crate::unit::Session,
+        obstacle: &Obstacle,
+        class: Classified,
+        now: Timestamp,
+    ) -> Result<Timestamp, Stop> {
+        let since = session
+            .op()
+            .and_then(|op| op.waiting_since(&obstacle.object, class.class))
+            .unwrap_or(now);
+        let recorded = since.plus_millis(class.clock_ms);
+        if class.class != WaitClass::Progressing {
+            return Ok(recorded);
+        }
+        let (moved, forward) = self.patience.moved(obstacle, now);
+        if forward
+            && let Some(event) =
+                session.op().and_then(|op| op.progressed(now, &obstacle.object, class.clock_ms))
+        {
+            session.record(event).map_err(|e| Stop::Unworkable(e.to_string()))?;
+        }
+        Ok(recorded.max(moved.plus_millis(class.clock_ms)))
+    }
+
+    fn count_unclassified(&mut self, obstacle: &Obstacle, class: &Classified) {
+        let key = (obstacle.source.clone(), obstacle.reason.clone());
+        if class.class == WaitClass::Unclassified && self.patience.counted.insert(key) {
+            self.runner.ports.metrics.unclassified_wait(&obstacle.source, &obstacle.reason);
+        }
+    }
+
+    /// Waits until something may have changed, the clock runs out, or a cancel is pending.
+    async fn pause(
+        &mut self,
+        now: Timestamp,
+        until: Timestamp,
+        watched: Option<(&Scope, &Action)>,
+    ) -> Result<(), Stop> {
+        self.patience.looks = self.patience.looks.saturating_add(1);
+        let backoff = 100u64 << self.patience.looks.min(5);
+        let left = until.millis_since(now).max(1);
+        let platform = self.runner.ports.platform.clone();
+        let changed = async {
+            match watched {
+                Some((scope, action)) => {
+                    platform.changed(scope, action, left.min(LOOK_AGAIN_MS)).await;
+                    tokio::time::sleep(BREATH).await;
+                }
+                None => tokio::time::sleep(Duration::from_millis(left.min(backoff))).await,
+            }
+        };
+        tokio::select! {
+            () = self.lost.cancelled() => Err(Stop::Lost),
+            () = self.cancelled(true) => Ok(()),
+            () = changed => Ok(()),
+        }
+    }
+}
+
+fn problem_of(obstacle: &Obstacle, class: Classified, waited_ms: u64) -> Problem {
+    let cause = format!("{} {}: {}", obstacle.object, obstacle.reason, obstacle.message);
+    let detail = if class.class == WaitClass::Permanent {
+        cause
+    } else {
+        format!("{cause} (waited {})", seconds(waited_ms))
+    };
+    let status = match obstacle.reason.as_str() {
+        "Unauthorized" => 401,
+        "Forbidden" => 403,
+        "NotOurs" | "FieldConflict" | "VersionConflict" | "OtherCluster" | "Autoscaled" => 409,
+        "Invalid" | "UnknownKind" | "Missing" | "AdmissionRefused" => 422,
+        "Unreachable" => 504,
+        _ => 500,
+    };
+    Problem::new(status, detail).titled(match class.class {
+        WaitClass::Permanent => "It cannot come right by waiting",
+        WaitClass::Progressing
+        | WaitClass::Blocked
+        | WaitClass::Infrastructure
+        | WaitClass::Unclassified => "Waited long enough",
+    })
+}
+
+fn seconds(ms: u64) -> String {
+    if ms.is_multiple_of(1000) { format!("{} s", ms / 1000) } else { format!("{}.{:03} s", ms / 1000, ms % 1000) }
+}
