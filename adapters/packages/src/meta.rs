@@ -177,11 +177,17 @@ impl Hashes<'_> {
             let message = format!("{shown} is named here but not in the package");
             return wrong(stated.line, message);
         };
-        let Some((hash_line, hash)) = stated.hash else {
-            return Ok(());
-        };
-        let Some((algorithm_line, name)) = stated.algorithm else {
-            return wrong(hash_line, "this hash has no Algorithm".to_owned());
+        let (algorithm_line, name, hash_line, hash) = match (stated.algorithm, stated.hash) {
+            (None, None) => return Ok(()),
+            (Some((line, _)), None) => {
+                return wrong(line, format!("the Hash of {shown} is missing"));
+            }
+            (None, Some((line, _))) => {
+                return wrong(line, "this hash has no Algorithm".to_owned());
+            }
+            (Some((algorithm_line, name)), Some((hash_line, hash))) => {
+                (algorithm_line, name, hash_line, hash)
+            }
         };
         let Some(algorithm) = Algorithm::named(name) else {
             let known = "SHA-256, SHA-384, SHA-512";

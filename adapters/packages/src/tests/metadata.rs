@@ -106,9 +106,14 @@ fn a_named_file_must_be_there() {
 }
 
 #[test]
-fn a_hash_needs_a_known_algorithm() {
+fn a_hash_needs_a_known_algorithm_and_the_other_way_round() {
     let block = "\nSource: Files/kubernetes/web.yaml\nHash: 00ff\n";
     let words = "vnf.mf:5: this hash has no Algorithm";
+    csar()
+        .appending("vnf.mf", block)
+        .is_refused(Integrity, words);
+    let block = "\nSource: Files/kubernetes/web.yaml\nAlgorithm: SHA-256\n";
+    let words = "vnf.mf:5: the Hash of \"Files/kubernetes/web.yaml\" is missing";
     csar()
         .appending("vnf.mf", block)
         .is_refused(Integrity, words);
