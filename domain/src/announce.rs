@@ -65,7 +65,10 @@ fn announce_instance(event: &Instance) -> Option<Announcement> {
 #[must_use]
 pub fn entered(event: &Op) -> Option<OperationState> {
     match event {
-        Op::OperationStarted { params: Params::ModifyInfo { .. }, .. }
+        Op::OperationStarted {
+            params: Params::ModifyInfo { .. },
+            ..
+        }
         | Op::ProcessingStarted { .. }
         | Op::RetryStarted { .. } => Some(OperationState::Processing),
         Op::OperationStarted { .. } => Some(OperationState::Starting),

@@ -20,7 +20,9 @@ pub enum InvalidClock {
     #[error("clock for {0:?}: classes are progressing, blocked, infrastructure, unclassified")]
     Class(String),
     /// The duration has the wrong form.
-    #[error("clock {class} = {got:?}: write a duration such as 500ms, 30s, 5m or 1h, at most 7 days")]
+    #[error(
+        "clock {class} = {got:?}: write a duration such as 500ms, 30s, 5m or 1h, at most 7 days"
+    )]
     Duration {
         /// Name of the class.
         class: String,
@@ -42,7 +44,9 @@ impl Clocks {
         let members = value.as_object().ok_or(InvalidClock::NotAMap)?;
         let mut clocks = Self::default();
         for (class, duration) in members {
-            let text = duration.as_str().map_or_else(|| duration.to_string(), str::to_owned);
+            let text = duration
+                .as_str()
+                .map_or_else(|| duration.to_string(), str::to_owned);
             clocks.set(class, &text)?;
         }
         Ok(clocks)
@@ -57,9 +61,12 @@ impl Clocks {
         let known = WaitClass::parse(class)
             .filter(|c| *c != WaitClass::Permanent)
             .ok_or_else(|| InvalidClock::Class(class.to_owned()))?;
-        let ms = parse_duration_ms(duration).filter(|ms| *ms <= LONGEST_MS).ok_or_else(|| {
-            InvalidClock::Duration { class: class.to_owned(), got: duration.to_owned() }
-        })?;
+        let ms = parse_duration_ms(duration)
+            .filter(|ms| *ms <= LONGEST_MS)
+            .ok_or_else(|| InvalidClock::Duration {
+                class: class.to_owned(),
+                got: duration.to_owned(),
+            })?;
         if ms > 0 {
             self.0.insert(known, ms);
         }
@@ -84,7 +91,9 @@ impl Clocks {
 /// Reads `500ms`, `30s`, `5m`, `1h` as milliseconds; a bare number counts seconds.
 #[must_use]
 pub fn parse_duration_ms(text: &str) -> Option<u64> {
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let digits = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     let factor = match unit {
         "ms" => 1,
@@ -113,11 +122,24 @@ mod tests {
 
     #[test]
     fn zero_is_the_default_and_nonsense_is_refused() {
-        assert_eq!(Clocks::parse(&json!({"blocked": 0})).unwrap(), Clocks::default());
-        for bad in [json!({"blocked": -1}), json!({"blocked": "soon"}), json!({"blocked": "900h"})] {
-            assert!(matches!(Clocks::parse(&bad), Err(InvalidClock::Duration { .. })), "{bad}");
+        assert_eq!(
+            Clocks::parse(&json!({"blocked": 0})).unwrap(),
+            Clocks::default()
+        );
+        for bad in [
+            json!({"blocked": -1}),
+            json!({"blocked": "soon"}),
+            json!({"blocked": "900h"}),
+        ] {
+            assert!(
+                matches!(Clocks::parse(&bad), Err(InvalidClock::Duration { .. })),
+                "{bad}"
+            );
         }
-        assert!(matches!(Clocks::parse(&json!({"permanent": "1s"})), Err(InvalidClock::Class(_))));
+        assert!(matches!(
+            Clocks::parse(&json!({"permanent": "1s"})),
+            Err(InvalidClock::Class(_))
+        ));
         assert_eq!(Clocks::parse(&json!("1s")), Err(InvalidClock::NotAMap));
     }
 }

@@ -33,21 +33,27 @@ pub fn follow(
         Event::OperationFailedTemporarily { at, .. } => {
             Some(VnfInstanceCommand::Halt { at: *at, op: id })
         }
-        Event::RetryStarted { at, .. } => {
-            Some(VnfInstanceCommand::Resume { at: *at, op: id, rolling_back: false })
-        }
-        Event::RollbackStarted { at, .. } => {
-            Some(VnfInstanceCommand::Resume { at: *at, op: id, rolling_back: true })
-        }
+        Event::RetryStarted { at, .. } => Some(VnfInstanceCommand::Resume {
+            at: *at,
+            op: id,
+            rolling_back: false,
+        }),
+        Event::RollbackStarted { at, .. } => Some(VnfInstanceCommand::Resume {
+            at: *at,
+            op: id,
+            rolling_back: true,
+        }),
         Event::OperationFailed { at, .. } => Some(VnfInstanceCommand::GiveUp {
             at: *at,
             op: id,
             leftovers: op.leftovers(),
             cluster_uid: op.plan.as_ref().map(|plan| plan.cluster_uid.clone()),
         }),
-        Event::OperationRolledBack { at, inventory, .. } => {
-            Some(VnfInstanceCommand::TakeBack { at: *at, op: id, vnfcs: inventory.clone() })
-        }
+        Event::OperationRolledBack { at, inventory, .. } => Some(VnfInstanceCommand::TakeBack {
+            at: *at,
+            op: id,
+            vnfcs: inventory.clone(),
+        }),
         Event::OperationCompleted { at, .. } => Some(VnfInstanceCommand::Complete {
             at: *at,
             op: id,
@@ -82,25 +88,39 @@ pub fn follow(
 fn effect(op: &VnfLcmOpOcc, product: Option<&VnfProduct>) -> Effect {
     let vnfcs = op.inventory().map_or_else(Vec::new, <[Vnfc]>::to_vec);
     match &op.params {
-        Params::Instantiate { flavour_id, levels, .. } => Effect::Instantiated(InstantiatedVnfInfo {
+        Params::Instantiate {
+            flavour_id, levels, ..
+        } => Effect::Instantiated(InstantiatedVnfInfo {
             flavour_id: flavour_id.clone(),
             levels: levels.clone(),
             vnfcs,
             objects: op.objects(),
-            namespace: op.plan.as_ref().map_or_else(String::new, |plan| plan.namespace.clone()),
+            namespace: op
+                .plan
+                .as_ref()
+                .map_or_else(String::new, |plan| plan.namespace.clone()),
             def_files: op.additional.def_files.clone(),
-            cluster_uid: op.plan.as_ref().map_or_else(String::new, |plan| plan.cluster_uid.clone()),
+            cluster_uid: op
+                .plan
+                .as_ref()
+                .map_or_else(String::new, |plan| plan.cluster_uid.clone()),
         }),
-        Params::Scale { levels, .. } | Params::ScaleToLevel { levels } => {
-            Effect::Scaled { levels: levels.clone(), vnfcs }
-        }
+        Params::Scale { levels, .. } | Params::ScaleToLevel { levels } => Effect::Scaled {
+            levels: levels.clone(),
+            vnfcs,
+        },
         Params::Heal { vnfcs: chosen, .. } => Effect::Healed {
             vnfcs,
-            objects: if chosen.is_empty() { op.objects() } else { Vec::new() },
+            objects: if chosen.is_empty() {
+                op.objects()
+            } else {
+                Vec::new()
+            },
         },
-        Params::ModifyInfo { changes } => {
-            Effect::InfoModified { changes: changes.clone(), product: product.cloned() }
-        }
+        Params::ModifyInfo { changes } => Effect::InfoModified {
+            changes: changes.clone(),
+            product: product.cloned(),
+        },
         Params::Terminate { .. } => Effect::Terminated,
     }
 }
@@ -108,5 +128,8 @@ fn effect(op: &VnfLcmOpOcc, product: Option<&VnfProduct>) -> Effect {
 /// Whether an operation may be run on an instance that is not instantiated (removal of leftovers).
 #[must_use]
 pub fn needs_instantiated(operation: Operation) -> bool {
-    matches!(operation, Operation::Scale | Operation::ScaleToLevel | Operation::Heal)
+    matches!(
+        operation,
+        Operation::Scale | Operation::ScaleToLevel | Operation::Heal
+    )
 }

@@ -16,11 +16,16 @@ pub struct InvalidId {
 fn check(what: &'static str, text: &str) -> Result<(), InvalidId> {
     let legal = !text.is_empty()
         && text.len() <= 255
-        && text.chars().all(|c| !c.is_control() && !c.is_whitespace() && c != '/');
+        && text
+            .chars()
+            .all(|c| !c.is_control() && !c.is_whitespace() && c != '/');
     if legal {
         return Ok(());
     }
-    Err(InvalidId { what, got: text.chars().take(80).collect() })
+    Err(InvalidId {
+        what,
+        got: text.chars().take(80).collect(),
+    })
 }
 
 macro_rules! id {

@@ -146,7 +146,9 @@ impl VnfLcmOpOcc {
     #[must_use]
     pub fn error_shown(&self) -> Option<Problem> {
         let shown = match self.state {
-            OperationState::FailedTemp | OperationState::Failed | OperationState::RolledBack => true,
+            OperationState::FailedTemp | OperationState::Failed | OperationState::RolledBack => {
+                true
+            }
             OperationState::Processing | OperationState::RollingBack => self.first_cause.is_some(),
             OperationState::Starting | OperationState::Completed => false,
         };
@@ -174,7 +176,13 @@ impl VnfLcmOpOcc {
     #[must_use]
     pub fn objects(&self) -> Vec<ManagedObject> {
         let planned = self.plan.as_ref().map_or(&[][..], |plan| &plan.objects);
-        planned.iter().map(|o| ManagedObject { uid: self.uid_of(o), ..o.clone() }).collect()
+        planned
+            .iter()
+            .map(|o| ManagedObject {
+                uid: self.uid_of(o),
+                ..o.clone()
+            })
+            .collect()
     }
 
     /// What this operation may have left in the cluster: objects it applied or may have applied.
@@ -187,7 +195,9 @@ impl VnfLcmOpOcc {
             .iter()
             .filter(|log| log.in_effect && !matches!(log.state, StepState::Failed { .. }))
             .filter_map(|log| match &log.step.action {
-                Action::Apply { object, manifest, .. } => Some(ManagedObject {
+                Action::Apply {
+                    object, manifest, ..
+                } => Some(ManagedObject {
                     object: object.clone(),
                     uid: applied_uid(&log.state),
                     manifest: manifest.clone(),
@@ -207,7 +217,12 @@ impl VnfLcmOpOcc {
 
     fn not_yet_gone(&self) -> Vec<ManagedObject> {
         let all_gone = self.steps.iter().any(|log| {
-            matches!(&log.state, StepState::Done { outcome: Outcome::Gone { .. } })
+            matches!(
+                &log.state,
+                StepState::Done {
+                    outcome: Outcome::Gone { .. }
+                }
+            )
         });
         if all_gone { Vec::new() } else { self.objects() }
     }
@@ -216,7 +231,12 @@ impl VnfLcmOpOcc {
         self.steps
             .iter()
             .rev()
-            .filter(|log| log.step.action.object().is_some_and(|o| o.is(&managed.object)))
+            .filter(|log| {
+                log.step
+                    .action
+                    .object()
+                    .is_some_and(|o| o.is(&managed.object))
+            })
             .find_map(|log| applied_uid(&log.state))
             .or_else(|| managed.uid.clone())
     }
@@ -226,13 +246,25 @@ impl VnfLcmOpOcc {
     pub fn changes_to(&self, after: &[Vnfc]) -> Vec<AffectedVnfc> {
         let absent_in = |all: &[Vnfc], one: &Vnfc| !all.iter().any(|v| v.uid == one.uid);
         let removed = self.inventory_before.iter().filter(|v| absent_in(after, v));
-        let added = after.iter().filter(|v| absent_in(&self.inventory_before, v));
+        let added = after
+            .iter()
+            .filter(|v| absent_in(&self.inventory_before, v));
         let mut changes: Vec<AffectedVnfc> = removed
-            .map(|v| AffectedVnfc { change_type: ChangeType::Removed, vnfc: v.clone() })
-            .chain(added.map(|v| AffectedVnfc { change_type: ChangeType::Added, vnfc: v.clone() }))
+            .map(|v| AffectedVnfc {
+                change_type: ChangeType::Removed,
+                vnfc: v.clone(),
+            })
+            .chain(added.map(|v| AffectedVnfc {
+                change_type: ChangeType::Added,
+                vnfc: v.clone(),
+            }))
             .collect();
         changes.sort_by(|a, b| {
-            (&a.vnfc.vdu_id, a.change_type, &a.vnfc.id).cmp(&(&b.vnfc.vdu_id, b.change_type, &b.vnfc.id))
+            (&a.vnfc.vdu_id, a.change_type, &a.vnfc.id).cmp(&(
+                &b.vnfc.vdu_id,
+                b.change_type,
+                &b.vnfc.id,
+            ))
         });
         changes
     }
@@ -246,17 +278,25 @@ impl VnfLcmOpOcc {
 
 fn applied_uid(state: &StepState) -> Option<Uid> {
     match state {
-        StepState::Done { outcome: Outcome::Applied { uid, .. } } => Some(uid.clone()),
-        StepState::Done { .. } | StepState::Open | StepState::Started | StepState::Failed { .. } => None,
+        StepState::Done {
+            outcome: Outcome::Applied { uid, .. },
+        } => Some(uid.clone()),
+        StepState::Done { .. }
+        | StepState::Open
+        | StepState::Started
+        | StepState::Failed { .. } => None,
     }
 }
 
-fn inventory_in<'a>(
-    states: impl DoubleEndedIterator<Item = &'a StepState>,
-) -> Option<&'a [Vnfc]> {
+fn inventory_in<'a>(states: impl DoubleEndedIterator<Item = &'a StepState>) -> Option<&'a [Vnfc]> {
     states.rev().find_map(|state| match state {
-        StepState::Done { outcome: Outcome::Inventory { vnfcs } } => Some(vnfcs.as_slice()),
-        StepState::Done { .. } | StepState::Open | StepState::Started | StepState::Failed { .. } => None,
+        StepState::Done {
+            outcome: Outcome::Inventory { vnfcs },
+        } => Some(vnfcs.as_slice()),
+        StepState::Done { .. }
+        | StepState::Open
+        | StepState::Started
+        | StepState::Failed { .. } => None,
     })
 }
 

@@ -23,7 +23,9 @@ impl ObjectRef {
     /// Group of the `apiVersion`, empty for the core group.
     #[must_use]
     pub fn group(&self) -> &str {
-        self.api_version.split_once('/').map_or("", |(group, _)| group)
+        self.api_version
+            .split_once('/')
+            .map_or("", |(group, _)| group)
     }
 
     /// Whether `other` is the same object, whatever version of its group it is named by.
@@ -79,8 +81,12 @@ mod tests {
     #[test]
     fn secrets_and_large_bodies_stay_out_of_events() {
         assert!(belongs_in_blob(&json!({"kind": "Secret", "data": {}})));
-        assert!(belongs_in_blob(&json!({"kind": "ConfigMap", "data": {"a": "x".repeat(INLINE_LIMIT)}})));
-        assert!(!belongs_in_blob(&json!({"kind": "ConfigMap", "data": {"a": "x"}})));
+        assert!(belongs_in_blob(
+            &json!({"kind": "ConfigMap", "data": {"a": "x".repeat(INLINE_LIMIT)}})
+        ));
+        assert!(!belongs_in_blob(
+            &json!({"kind": "ConfigMap", "data": {"a": "x"}})
+        ));
     }
 
     #[test]

@@ -119,7 +119,9 @@ impl OperationState {
         match self {
             Self::Starting => matches!(next, Self::Processing | Self::RolledBack),
             // MODIFY_INFO undoes itself, hence the third.
-            Self::Processing => matches!(next, Self::Completed | Self::FailedTemp | Self::RolledBack),
+            Self::Processing => {
+                matches!(next, Self::Completed | Self::FailedTemp | Self::RolledBack)
+            }
             Self::FailedTemp => matches!(next, Self::Processing | Self::RollingBack | Self::Failed),
             Self::RollingBack => matches!(next, Self::RolledBack | Self::FailedTemp),
             Self::Completed | Self::Failed | Self::RolledBack => false,
@@ -247,7 +249,11 @@ pub struct AdditionalParams {
 
 /// What an operation was asked, resolved against VNFD and record when it was accepted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "operation", rename_all = "SCREAMING_SNAKE_CASE", rename_all_fields = "camelCase")]
+#[serde(
+    tag = "operation",
+    rename_all = "SCREAMING_SNAKE_CASE",
+    rename_all_fields = "camelCase"
+)]
 pub enum Params {
     /// INSTANTIATE.
     Instantiate {

@@ -44,13 +44,20 @@ impl<'a> Inputs<'a> {
     /// The objects that the record says are in the cluster: those of the VNF, or what was left behind.
     #[must_use]
     pub fn owned(&self) -> &'a [ManagedObject] {
-        self.instance.instantiated.as_ref().map_or(&self.instance.leftovers, |info| &info.objects)
+        self.instance
+            .instantiated
+            .as_ref()
+            .map_or(&self.instance.leftovers, |info| &info.objects)
     }
 
     /// Namespace of objects that name none.
     #[must_use]
     pub fn namespace(&self) -> String {
-        let recorded = self.instance.instantiated.as_ref().map(|info| info.namespace.clone());
+        let recorded = self
+            .instance
+            .instantiated
+            .as_ref()
+            .map(|info| info.namespace.clone());
         self.op
             .additional
             .namespace

@@ -21,13 +21,20 @@ impl Problem {
     /// A problem without title. A longer detail is cut and marked as cut.
     #[must_use]
     pub fn new(status: u16, detail: impl Into<String>) -> Self {
-        Self { status, title: None, detail: shorten(detail.into()) }
+        Self {
+            status,
+            title: None,
+            detail: shorten(detail.into()),
+        }
     }
 
     /// The same with a title.
     #[must_use]
     pub fn titled(self, title: impl Into<String>) -> Self {
-        Self { title: Some(title.into()), ..self }
+        Self {
+            title: Some(title.into()),
+            ..self
+        }
     }
 }
 

@@ -14,7 +14,11 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
 /// Members of a request that are laid over the record of the instance.
-const OVERLAID: [&str; 3] = ["vimConnectionInfo", "extensions", "vnfConfigurableProperties"];
+const OVERLAID: [&str; 3] = [
+    "vimConnectionInfo",
+    "extensions",
+    "vnfConfigurableProperties",
+];
 
 /// Takes the secrets out of a request's body.
 pub fn seal_request(
@@ -26,7 +30,9 @@ pub fn seal_request(
     for (name, member) in body.iter_mut() {
         let is_secret: &dyn Fn(&str) -> bool = match name.as_str() {
             "vimConnectionInfo" => &is_secret_member,
-            "additionalParams" => &|name| !name.starts_with("cairn.") && is_sensitive(name, sensitive),
+            "additionalParams" => {
+                &|name| !name.starts_with("cairn.") && is_sensitive(name, sensitive)
+            }
             _ => &|name| sensitive.iter().any(|s| s == name),
         };
         sealed.extend(seal(member, is_secret, fresh));
@@ -91,7 +97,11 @@ fn levels(flavour: &Flavour, target: LevelTarget) -> Levels {
         scale_status: target.levels,
         max_scale_levels: flavour.max_levels(),
         vdu_replicas: target.replicas,
-        workloads: flavour.vdus.iter().map(|(id, vdu)| (id.clone(), vdu.name.clone())).collect(),
+        workloads: flavour
+            .vdus
+            .iter()
+            .map(|(id, vdu)| (id.clone(), vdu.name.clone()))
+            .collect(),
     }
 }
 
@@ -134,7 +144,10 @@ pub fn check_vims(body: &Map<String, Value>) -> Result<(), Problem> {
 }
 
 fn flavour_of<'a>(instance: &VnfInstance, vnfd: &'a Vnfd) -> Result<&'a Flavour, Problem> {
-    let id = instance.instantiated.as_ref().map_or("", |info| info.flavour_id.as_str());
+    let id = instance
+        .instantiated
+        .as_ref()
+        .map_or("", |info| info.flavour_id.as_str());
     Ok(vnfd.flavour(id)?)
 }
 
@@ -145,7 +158,11 @@ fn current_levels(instance: &VnfInstance) -> BTreeMap<String, u32> {
         .map_or_else(BTreeMap::new, |info| info.levels.scale_status.clone())
 }
 
-fn scale(instance: &VnfInstance, vnfd: &Vnfd, body: &Map<String, Value>) -> Result<Params, Problem> {
+fn scale(
+    instance: &VnfInstance,
+    vnfd: &Vnfd,
+    body: &Map<String, Value>,
+) -> Result<Params, Problem> {
     let flavour = flavour_of(instance, vnfd)?;
     let out = match required(body, "type")? {
         "SCALE_OUT" => true,
@@ -159,14 +176,19 @@ fn scale(instance: &VnfInstance, vnfd: &Vnfd, body: &Map<String, Value>) -> Resu
     let aspect_id = required(body, "aspectId")?;
     let steps = match body.get("numberOfSteps") {
         None | Some(Value::Null) => 1,
-        Some(value) => value
-            .as_i64()
-            .filter(|n| *n >= 1)
-            .ok_or_else(|| unprocessable(format!("numberOfSteps: {value} is out of range; allowed: 1 or more")))?,
+        Some(value) => value.as_i64().filter(|n| *n >= 1).ok_or_else(|| {
+            unprocessable(format!(
+                "numberOfSteps: {value} is out of range; allowed: 1 or more"
+            ))
+        })?,
     };
     let signed = if out { steps } else { -steps };
     let target = flavour.scaled(&current_levels(instance), aspect_id, signed)?;
-    Ok(Params::Scale { levels: levels(flavour, target), aspect_id: aspect_id.to_owned(), out })
+    Ok(Params::Scale {
+        levels: levels(flavour, target),
+        aspect_id: aspect_id.to_owned(),
+        out,
+    })
 }
 
 fn scale_to_level(
@@ -177,27 +199,36 @@ fn scale_to_level(
     let flavour = flavour_of(instance, vnfd)?;
     let target = match (text(body, "instantiationLevelId")?, body.get("scaleInfo")) {
         (Some(id), None) => flavour.levels_of(Some(id))?,
-        (None, Some(info)) => {
-            flavour.levels_from(&current_levels(instance), &scale_info(info)?)?
-        }
+        (None, Some(info)) => flavour.levels_from(&current_levels(instance), &scale_info(info)?)?,
         (Some(_), Some(_)) | (None, None) => {
-            return Err(unprocessable("give exactly one of instantiationLevelId and scaleInfo"));
+            return Err(unprocessable(
+                "give exactly one of instantiationLevelId and scaleInfo",
+            ));
         }
     };
-    Ok(Params::ScaleToLevel { levels: levels(flavour, target) })
+    Ok(Params::ScaleToLevel {
+        levels: levels(flavour, target),
+    })
 }
 
 fn scale_info(value: &Value) -> Result<BTreeMap<String, i64>, Problem> {
     let malformed = || unprocessable("scaleInfo must be a list of {aspectId, scaleLevel}");
-    let entries = value.as_array().filter(|list| !list.is_empty()).ok_or_else(malformed)?;
+    let entries = value
+        .as_array()
+        .filter(|list| !list.is_empty())
+        .ok_or_else(malformed)?;
     let mut levels = BTreeMap::new();
     for entry in entries {
         let aspect = entry["aspectId"].as_str().ok_or_else(malformed)?;
         // SOL003 3.7.1 names the member scaleToLevel in its description.
-        let level = entry.get("scaleLevel").or_else(|| entry.get("scaleToLevel"));
+        let level = entry
+            .get("scaleLevel")
+            .or_else(|| entry.get("scaleToLevel"));
         let level = level.and_then(Value::as_i64).ok_or_else(malformed)?;
         if levels.insert(aspect.to_owned(), level).is_some() {
-            return Err(unprocessable(format!("scaleInfo names aspect {aspect:?} twice")));
+            return Err(unprocessable(format!(
+                "scaleInfo names aspect {aspect:?} twice"
+            )));
         }
     }
     Ok(levels)
@@ -209,7 +240,9 @@ fn heal(instance: &VnfInstance, body: &Map<String, Value>) -> Result<Params, Pro
         Some(Value::Array(ids)) => ids
             .iter()
             .map(|id| {
-                let id = id.as_str().ok_or_else(|| unprocessable("vnfcInstanceId must be a list of texts"))?;
+                let id = id
+                    .as_str()
+                    .ok_or_else(|| unprocessable("vnfcInstanceId must be a list of texts"))?;
                 known_vnfc(instance, id)
             })
             .collect::<Result<Vec<_>, _>>()?,
@@ -218,7 +251,10 @@ fn heal(instance: &VnfInstance, body: &Map<String, Value>) -> Result<Params, Pro
     let mut vnfcs = named;
     vnfcs.sort();
     vnfcs.dedup();
-    Ok(Params::Heal { vnfcs, cause: text(body, "cause")?.map(str::to_owned) })
+    Ok(Params::Heal {
+        vnfcs,
+        cause: text(body, "cause")?.map(str::to_owned),
+    })
 }
 
 /// A VNFC is named by its pod, or as `{vduId}-{podName}`.
@@ -246,7 +282,12 @@ fn modify(body: &Map<String, Value>) -> Result<Params, Problem> {
     for name in ["vnfInstanceName", "vnfInstanceDescription", "vnfdId"] {
         text(&changes, name)?;
     }
-    for name in ["metadata", "extensions", "vnfConfigurableProperties", "vimConnectionInfo"] {
+    for name in [
+        "metadata",
+        "extensions",
+        "vnfConfigurableProperties",
+        "vimConnectionInfo",
+    ] {
         match changes.get(name) {
             None | Some(Value::Null | Value::Object(_)) => {}
             Some(_) => return Err(unprocessable(format!("{name} must be a map"))),
@@ -277,15 +318,25 @@ fn terminate(body: &Map<String, Value>) -> Result<Params, Problem> {
             value
                 .as_u64()
                 .and_then(|s| u32::try_from(s).ok())
-                .ok_or_else(|| unprocessable("gracefulTerminationTimeout must be seconds, 0 or more"))?,
+                .ok_or_else(|| {
+                    unprocessable("gracefulTerminationTimeout must be seconds, 0 or more")
+                })?,
         ),
     };
-    Ok(Params::Terminate { forceful, graceful_timeout_s })
+    Ok(Params::Terminate {
+        forceful,
+        graceful_timeout_s,
+    })
 }
 
 fn additional(body: &Map<String, Value>, vnfd: &Vnfd) -> Result<AdditionalParams, Problem> {
     let members = match body.get("additionalParams") {
-        None | Some(Value::Null) => return Ok(AdditionalParams { clocks: vnfd.clocks.clone(), ..AdditionalParams::default() }),
+        None | Some(Value::Null) => {
+            return Ok(AdditionalParams {
+                clocks: vnfd.clocks.clone(),
+                ..AdditionalParams::default()
+            });
+        }
         Some(Value::Object(members)) => members,
         Some(_) => return Err(unprocessable("additionalParams must be a map")),
     };
@@ -306,7 +357,9 @@ fn additional(body: &Map<String, Value>, vnfd: &Vnfd) -> Result<AdditionalParams
         .unwrap_or_default();
     refuse_charts(members)?;
     Ok(AdditionalParams {
-        namespace: text(members, "namespace")?.filter(|n| !n.is_empty()).map(str::to_owned),
+        namespace: text(members, "namespace")?
+            .filter(|n| !n.is_empty())
+            .map(str::to_owned),
         def_files: def_files(members)?,
         leftovers,
         take_over: flag(members, "cairn.takeOver")?,
@@ -325,7 +378,8 @@ fn refuse_charts(members: &Map<String, Value>) -> Result<(), Problem> {
 }
 
 fn def_files(members: &Map<String, Value>) -> Result<Option<Vec<String>>, Problem> {
-    let malformed = || unprocessable("lcm-kubernetes-def-files must be a list of paths in the package");
+    let malformed =
+        || unprocessable("lcm-kubernetes-def-files must be a list of paths in the package");
     match members.get("lcm-kubernetes-def-files") {
         None | Some(Value::Null) => Ok(None),
         Some(Value::Array(files)) if !files.is_empty() => files

@@ -10,7 +10,9 @@ use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
 
 /// A pure aggregate: what [`Root`] needs to be one of `cqrs-es`.
-pub trait Pure: Clone + Debug + PartialEq + Serialize + DeserializeOwned + Send + Sync + 'static {
+pub trait Pure:
+    Clone + Debug + PartialEq + Serialize + DeserializeOwned + Send + Sync + 'static
+{
     /// Its type, as streams name it.
     const TYPE: &'static str;
     /// Its commands.
@@ -25,7 +27,10 @@ pub trait Pure: Clone + Debug + PartialEq + Serialize + DeserializeOwned + Send 
     /// # Errors
     ///
     /// The aggregate's rejection.
-    fn decide(state: Option<&Self>, command: Self::Command) -> Result<Vec<Self::Event>, Self::Rejection>;
+    fn decide(
+        state: Option<&Self>,
+        command: Self::Command,
+    ) -> Result<Vec<Self::Event>, Self::Rejection>;
 
     /// Records a fact.
     fn evolve(state: Option<Self>, event: &Self::Event) -> Option<Self>;

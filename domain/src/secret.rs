@@ -119,7 +119,11 @@ pub fn without_secrets(body: &Value) -> Value {
     match body {
         Value::Object(members) => Value::Object(members_without_secrets(members)),
         Value::Array(entries) => Value::Array(
-            entries.iter().filter(|e| reference(e).is_none()).map(without_secrets).collect(),
+            entries
+                .iter()
+                .filter(|e| reference(e).is_none())
+                .map(without_secrets)
+                .collect(),
         ),
         other => other.clone(),
     }
@@ -156,7 +160,10 @@ mod tests {
         assert_eq!(sealed[1].1.reveal(), "7");
         assert!(!body.to_string().contains("p1"));
         assert_eq!(references(&body).len(), 2);
-        assert_eq!(without_secrets(&body), json!({"a": {}, "list": [{}], "user": "u"}));
+        assert_eq!(
+            without_secrets(&body),
+            json!({"a": {}, "list": [{}], "user": "u"})
+        );
     }
 
     #[test]

@@ -22,7 +22,11 @@ pub enum Verbosity {
 
 /// How a callback is authenticated.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[serde(
+    tag = "type",
+    rename_all = "camelCase",
+    rename_all_fields = "camelCase"
+)]
 pub enum CallbackAuth {
     /// Nothing is sent.
     None,
@@ -163,14 +167,35 @@ pub fn decide(
     command: LccnSubscriptionCommand,
 ) -> Result<Vec<LccnSubscriptionEvent>, Rejection> {
     match (state, command) {
-        (None, LccnSubscriptionCommand::Create {
-            at, id, by, tenant, callback_uri, filter, verbosity, auth,
-        }) => Ok(vec![LccnSubscriptionEvent::SubscriptionCreated {
-            at, id, by, tenant, callback_uri, filter, verbosity, auth,
+        (
+            None,
+            LccnSubscriptionCommand::Create {
+                at,
+                id,
+                by,
+                tenant,
+                callback_uri,
+                filter,
+                verbosity,
+                auth,
+            },
+        ) => Ok(vec![LccnSubscriptionEvent::SubscriptionCreated {
+            at,
+            id,
+            by,
+            tenant,
+            callback_uri,
+            filter,
+            verbosity,
+            auth,
         }]),
         (Some(_), LccnSubscriptionCommand::Create { .. }) => Err(Rejection::Exists),
         (Some(living), LccnSubscriptionCommand::Delete { at, by, tenant }) if !living.deleted => {
-            Ok(vec![LccnSubscriptionEvent::SubscriptionDeleted { at, by, tenant }])
+            Ok(vec![LccnSubscriptionEvent::SubscriptionDeleted {
+                at,
+                by,
+                tenant,
+            }])
         }
         (Some(_) | None, LccnSubscriptionCommand::Delete { .. }) => Err(Rejection::NotFound),
     }
@@ -184,7 +209,14 @@ pub fn evolve(
 ) -> Option<LccnSubscription> {
     match event {
         LccnSubscriptionEvent::SubscriptionCreated {
-            at, id, tenant, callback_uri, filter, verbosity, auth, by: _,
+            at,
+            id,
+            tenant,
+            callback_uri,
+            filter,
+            verbosity,
+            auth,
+            by: _,
         } => Some(LccnSubscription {
             id: id.clone(),
             tenant: tenant.clone(),
@@ -196,7 +228,10 @@ pub fn evolve(
             deleted: false,
         }),
         LccnSubscriptionEvent::SubscriptionDeleted { .. } => {
-            state.map(|subscription| LccnSubscription { deleted: true, ..subscription })
+            state.map(|subscription| LccnSubscription {
+                deleted: true,
+                ..subscription
+            })
         }
     }
 }

@@ -39,9 +39,12 @@ impl Timestamp {
     ///
     /// [`InvalidTime`] for anything else.
     pub fn parse(text: &str) -> Result<Self, InvalidTime> {
-        let parsed = OffsetDateTime::parse(text, &Rfc3339).map_err(|_| InvalidTime(text.to_owned()))?;
+        let parsed =
+            OffsetDateTime::parse(text, &Rfc3339).map_err(|_| InvalidTime(text.to_owned()))?;
         let ms = parsed.unix_timestamp_nanos().div_euclid(1_000_000);
-        i64::try_from(ms).map(Self::from_millis).map_err(|_| InvalidTime(text.to_owned()))
+        i64::try_from(ms)
+            .map(Self::from_millis)
+            .map_err(|_| InvalidTime(text.to_owned()))
     }
 
     /// This time and `ms` milliseconds more.
@@ -106,7 +109,13 @@ mod tests {
 
     #[test]
     fn other_texts_are_refused() {
-        for bad in ["", "yesterday", "2026-01-31", "2026-13-01T00:00:00Z", "12:00"] {
+        for bad in [
+            "",
+            "yesterday",
+            "2026-01-31",
+            "2026-13-01T00:00:00Z",
+            "12:00",
+        ] {
             assert_eq!(Timestamp::parse(bad), Err(InvalidTime(bad.to_owned())));
         }
     }

@@ -141,10 +141,16 @@ impl VimConnectionInfo {
     /// [`InvalidVim`] saying which member is wrong or missing.
     pub fn target(&self) -> Result<VimTarget, InvalidVim> {
         let Some(endpoint) = text(&self.interface_info, "endpoint")? else {
-            return self.vim_id.clone().map(VimTarget::Registered).ok_or(InvalidVim::NoTarget);
+            return self
+                .vim_id
+                .clone()
+                .map(VimTarget::Registered)
+                .ok_or(InvalidVim::NoTarget);
         };
         if !endpoint.starts_with("https://") && !endpoint.starts_with("http://") {
-            return Err(InvalidVim::Malformed("interfaceInfo.endpoint must be a URL".into()));
+            return Err(InvalidVim::Malformed(
+                "interfaceInfo.endpoint must be a URL".into(),
+            ));
         }
         Ok(VimTarget::Direct {
             endpoint,
@@ -213,11 +219,23 @@ mod tests {
     #[test]
     fn what_cannot_be_used_is_refused_with_the_member() {
         for (bad, why) in [
-            (json!({"vimType": "OPENSTACK"}), "vimType \"OPENSTACK\" is not supported"),
-            (json!({"vimType": "kubernetes"}), "needs interfaceInfo.endpoint"),
-            (entry(&json!({"endpoint": 7}), &json!({})), "endpoint must be a text"),
             (
-                entry(&json!({"endpoint": "https://a"}), &json!({"client_certificate": "x"})),
+                json!({"vimType": "OPENSTACK"}),
+                "vimType \"OPENSTACK\" is not supported",
+            ),
+            (
+                json!({"vimType": "kubernetes"}),
+                "needs interfaceInfo.endpoint",
+            ),
+            (
+                entry(&json!({"endpoint": 7}), &json!({})),
+                "endpoint must be a text",
+            ),
+            (
+                entry(
+                    &json!({"endpoint": "https://a"}),
+                    &json!({"client_certificate": "x"}),
+                ),
                 "together with client_key",
             ),
             (json!({"vimId": "a"}), "missing field `vimType`"),

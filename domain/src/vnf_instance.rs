@@ -320,18 +320,26 @@ impl VnfInstance {
             return (self.standing.into(), None);
         };
         let (moving, failed, target) = match claim.operation {
-            Operation::Instantiate => {
-                (Provisioning::Deploying, Provisioning::DeployFail, Provisioning::Active)
-            }
-            Operation::Terminate => {
-                (Provisioning::Deleting, Provisioning::DeleteFail, Provisioning::Available)
-            }
-            Operation::Scale | Operation::ScaleToLevel | Operation::Heal => {
-                (Provisioning::Updating, Provisioning::UpdateFail, Provisioning::Active)
-            }
-            Operation::ModifyInfo => {
-                (Provisioning::Updating, Provisioning::UpdateFail, self.standing.into())
-            }
+            Operation::Instantiate => (
+                Provisioning::Deploying,
+                Provisioning::DeployFail,
+                Provisioning::Active,
+            ),
+            Operation::Terminate => (
+                Provisioning::Deleting,
+                Provisioning::DeleteFail,
+                Provisioning::Available,
+            ),
+            Operation::Scale | Operation::ScaleToLevel | Operation::Heal => (
+                Provisioning::Updating,
+                Provisioning::UpdateFail,
+                Provisioning::Active,
+            ),
+            Operation::ModifyInfo => (
+                Provisioning::Updating,
+                Provisioning::UpdateFail,
+                self.standing.into(),
+            ),
         };
         match claim.phase {
             ClaimPhase::Moving => (moving, Some(target)),
@@ -388,9 +396,24 @@ pub fn decide(
     command: VnfInstanceCommand,
 ) -> Result<Vec<VnfInstanceEvent>, Rejection> {
     match (state, command) {
-        (None, VnfInstanceCommand::Create { at, id, by, tenant, product, info }) => {
-            Ok(vec![VnfInstanceEvent::VnfIdentifierCreated { at, id, by, tenant, product, info }])
-        }
+        (
+            None,
+            VnfInstanceCommand::Create {
+                at,
+                id,
+                by,
+                tenant,
+                product,
+                info,
+            },
+        ) => Ok(vec![VnfInstanceEvent::VnfIdentifierCreated {
+            at,
+            id,
+            by,
+            tenant,
+            product,
+            info,
+        }]),
         (Some(_), VnfInstanceCommand::Create { .. }) => Err(Rejection::Exists),
         (None, _) => Err(Rejection::NotFound),
         (Some(instance), _) if instance.deleted => Err(Rejection::NotFound),
@@ -401,7 +424,15 @@ pub fn decide(
 /// Records a fact. Total: it happened.
 #[must_use]
 pub fn evolve(state: Option<VnfInstance>, event: &VnfInstanceEvent) -> Option<VnfInstance> {
-    if let VnfInstanceEvent::VnfIdentifierCreated { at, id, tenant, product, info, by: _ } = event {
+    if let VnfInstanceEvent::VnfIdentifierCreated {
+        at,
+        id,
+        tenant,
+        product,
+        info,
+        by: _,
+    } = event
+    {
         return Some(VnfInstance {
             id: id.clone(),
             tenant: tenant.clone(),
@@ -429,31 +460,60 @@ pub fn evolve(state: Option<VnfInstance>, event: &VnfInstanceEvent) -> Option<Vn
 }
 
 impl VnfInstance {
-    fn decide_living(&self, command: VnfInstanceCommand) -> Result<Vec<VnfInstanceEvent>, Rejection> {
+    fn decide_living(
+        &self,
+        command: VnfInstanceCommand,
+    ) -> Result<Vec<VnfInstanceEvent>, Rejection> {
         match command {
             VnfInstanceCommand::Create { .. } => Err(Rejection::Exists),
-            VnfInstanceCommand::Claim { at, op, operation, overlay, changes_vnfd } => {
+            VnfInstanceCommand::Claim {
+                at,
+                op,
+                operation,
+                overlay,
+                changes_vnfd,
+            } => {
                 self.may_begin(operation, changes_vnfd)?;
-                Ok(vec![VnfInstanceEvent::OperationClaimed { at, op, operation, overlay }])
+                Ok(vec![VnfInstanceEvent::OperationClaimed {
+                    at,
+                    op,
+                    operation,
+                    overlay,
+                }])
             }
             VnfInstanceCommand::Halt { at, op } => {
                 self.must_hold(&op)?;
                 Ok(vec![VnfInstanceEvent::OperationHalted { at, op }])
             }
-            VnfInstanceCommand::Resume { at, op, rolling_back } => {
+            VnfInstanceCommand::Resume {
+                at,
+                op,
+                rolling_back,
+            } => {
                 self.must_hold(&op)?;
                 self.must_be_alone()?;
-                Ok(vec![VnfInstanceEvent::OperationResumed { at, op, rolling_back }])
+                Ok(vec![VnfInstanceEvent::OperationResumed {
+                    at,
+                    op,
+                    rolling_back,
+                }])
             }
             VnfInstanceCommand::Complete { at, op, effect } => self.complete(at, op, effect),
-            VnfInstanceCommand::GiveUp { at, op, leftovers, cluster_uid } => {
-                self.give_up(at, op, leftovers, cluster_uid)
-            }
+            VnfInstanceCommand::GiveUp {
+                at,
+                op,
+                leftovers,
+                cluster_uid,
+            } => self.give_up(at, op, leftovers, cluster_uid),
             VnfInstanceCommand::TakeBack { at, op, vnfcs } => self.take_back(at, op, vnfcs),
             VnfInstanceCommand::ObserveVnfcs { at, vnfcs } => Ok(self.observe(at, vnfcs)),
             VnfInstanceCommand::Delete { at, by, tenant } => {
                 self.may_be_deleted()?;
-                Ok(vec![VnfInstanceEvent::VnfIdentifierDeleted { at, by, tenant }])
+                Ok(vec![VnfInstanceEvent::VnfIdentifierDeleted {
+                    at,
+                    by,
+                    tenant,
+                }])
             }
         }
     }
@@ -492,7 +552,13 @@ impl VnfInstance {
             }
             Effect::InfoModified { changes, product } => {
                 let (info, overlay) = self.modified(&changes);
-                vec![VnfInstanceEvent::VnfInfoModified { at, op: op.clone(), info, overlay, product }]
+                vec![VnfInstanceEvent::VnfInfoModified {
+                    at,
+                    op: op.clone(),
+                    info,
+                    overlay,
+                    product,
+                }]
             }
             Effect::Terminated => vec![VnfInstanceEvent::Terminated { at }],
         };
@@ -515,9 +581,17 @@ impl VnfInstance {
         self.must_be_alone()?;
         let mut events = Vec::new();
         if self.instantiated.is_none() {
-            events.push(VnfInstanceEvent::LeftoversRecorded { at, objects: leftovers, cluster_uid });
+            events.push(VnfInstanceEvent::LeftoversRecorded {
+                at,
+                objects: leftovers,
+                cluster_uid,
+            });
         }
-        events.push(VnfInstanceEvent::OperationReleased { at, op, outcome: OperationState::Failed });
+        events.push(VnfInstanceEvent::OperationReleased {
+            at,
+            op,
+            outcome: OperationState::Failed,
+        });
         Ok(events)
     }
 
@@ -548,7 +622,13 @@ impl VnfInstance {
         match event {
             // Handled by `evolve`: it begins a history.
             VnfInstanceEvent::VnfIdentifierCreated { .. } => {}
-            VnfInstanceEvent::VnfInfoModified { info, overlay, product, at: _, op: _ } => {
+            VnfInstanceEvent::VnfInfoModified {
+                info,
+                overlay,
+                product,
+                at: _,
+                op: _,
+            } => {
                 self.info = info.clone();
                 self.patches = self.patches.saturating_add(1);
                 if let Some(claim) = &mut self.claim {
@@ -558,14 +638,24 @@ impl VnfInstance {
                     self.product = product.clone();
                 }
             }
-            VnfInstanceEvent::OperationClaimed { op, operation, overlay, at: _ } => {
+            VnfInstanceEvent::OperationClaimed {
+                op,
+                operation,
+                overlay,
+                at: _,
+            } => {
                 self.claimed(op, *operation, overlay);
             }
             VnfInstanceEvent::OperationHalted { .. } => self.enter(ClaimPhase::Halted),
-            VnfInstanceEvent::OperationResumed { rolling_back: true, .. } => {
+            VnfInstanceEvent::OperationResumed {
+                rolling_back: true, ..
+            } => {
                 self.enter(ClaimPhase::RollingBack);
             }
-            VnfInstanceEvent::OperationResumed { rolling_back: false, .. } => {
+            VnfInstanceEvent::OperationResumed {
+                rolling_back: false,
+                ..
+            } => {
                 self.enter(ClaimPhase::Moving);
             }
             VnfInstanceEvent::OperationReleased { op, outcome, at: _ } => {
@@ -576,14 +666,22 @@ impl VnfInstance {
                 self.leftovers.clear();
                 self.leftovers_cluster = None;
             }
-            VnfInstanceEvent::Scaled { levels, vnfcs, at: _ } => {
+            VnfInstanceEvent::Scaled {
+                levels,
+                vnfcs,
+                at: _,
+            } => {
                 self.scale_in_doubt = false;
                 self.with_info(|info| {
                     info.levels = levels.clone();
                     info.vnfcs.clone_from(vnfcs);
                 });
             }
-            VnfInstanceEvent::Healed { vnfcs, objects, at: _ } => {
+            VnfInstanceEvent::Healed {
+                vnfcs,
+                objects,
+                at: _,
+            } => {
                 self.healed(vnfcs, objects);
             }
             VnfInstanceEvent::Terminated { at: _ } => {
@@ -592,7 +690,11 @@ impl VnfInstance {
                 self.leftovers_cluster = None;
                 self.scale_in_doubt = false;
             }
-            VnfInstanceEvent::LeftoversRecorded { objects, cluster_uid, at: _ } => {
+            VnfInstanceEvent::LeftoversRecorded {
+                objects,
+                cluster_uid,
+                at: _,
+            } => {
                 self.leftovers.clone_from(objects);
                 self.leftovers_cluster.clone_from(cluster_uid);
             }
@@ -650,7 +752,9 @@ impl VnfInstance {
             self.beside = None;
             return;
         }
-        let Some(claim) = self.claim.take() else { return };
+        let Some(claim) = self.claim.take() else {
+            return;
+        };
         if outcome != OperationState::RolledBack {
             self.info = effective(&self.info, &claim.overlay);
         }

@@ -104,12 +104,28 @@ pub struct Row {
 const SECOND: u64 = 1000;
 const MINUTE: u64 = 60 * SECOND;
 
-const fn row(source: &'static str, reason: &'static str, says: &'static str, class: WaitClass, clock_ms: u64) -> Row {
-    Row { source, reason, says, phase: None, class, clock_ms }
+const fn row(
+    source: &'static str,
+    reason: &'static str,
+    says: &'static str,
+    class: WaitClass,
+    clock_ms: u64,
+) -> Row {
+    Row {
+        source,
+        reason,
+        says,
+        phase: None,
+        class,
+        clock_ms,
+    }
 }
 
 const fn only(phase: Phase, row: Row) -> Row {
-    Row { phase: Some(phase), ..row }
+    Row {
+        phase: Some(phase),
+        ..row
+    }
 }
 
 use WaitClass::{Blocked, Infrastructure, Permanent, Progressing, Unclassified};
@@ -120,9 +136,15 @@ pub const TABLE: &[Row] = &[
     row("call", "QuotaExceeded", "", Blocked, 30 * SECOND),
     row("call", "DisruptionBudget", "", Blocked, MINUTE),
     row("call", "TooManyRequests", "", Infrastructure, 5 * MINUTE),
-    only(Phase::Checks, row("call", "Unreachable", "", Infrastructure, MINUTE)),
+    only(
+        Phase::Checks,
+        row("call", "Unreachable", "", Infrastructure, MINUTE),
+    ),
     row("call", "Unreachable", "", Infrastructure, 5 * MINUTE),
-    only(Phase::Checks, row("call", "ServerError", "", Infrastructure, MINUTE)),
+    only(
+        Phase::Checks,
+        row("call", "ServerError", "", Infrastructure, MINUTE),
+    ),
     row("call", "ServerError", "", Infrastructure, 5 * MINUTE),
     row("call", "WebhookUnavailable", "", Infrastructure, 5 * MINUTE),
     only(Phase::Checks, row("call", "Unauthorized", "", Permanent, 0)),
@@ -148,22 +170,82 @@ pub const TABLE: &[Row] = &[
     row("container", "ErrImagePull", "denied", Blocked, MINUTE),
     row("container", "ErrImagePull", "unauthorized", Blocked, MINUTE),
     row("container", "ErrImagePull", "", Infrastructure, 5 * MINUTE),
-    row("container", "ImagePullBackOff", "not found", Blocked, MINUTE),
+    row(
+        "container",
+        "ImagePullBackOff",
+        "not found",
+        Blocked,
+        MINUTE,
+    ),
     row("container", "ImagePullBackOff", "denied", Blocked, MINUTE),
-    row("container", "ImagePullBackOff", "unauthorized", Blocked, MINUTE),
-    row("container", "ImagePullBackOff", "", Infrastructure, 5 * MINUTE),
-    row("container", "RegistryUnavailable", "", Infrastructure, 5 * MINUTE),
-    row("container", "ImageInspectError", "", Infrastructure, 5 * MINUTE),
+    row(
+        "container",
+        "ImagePullBackOff",
+        "unauthorized",
+        Blocked,
+        MINUTE,
+    ),
+    row(
+        "container",
+        "ImagePullBackOff",
+        "",
+        Infrastructure,
+        5 * MINUTE,
+    ),
+    row(
+        "container",
+        "RegistryUnavailable",
+        "",
+        Infrastructure,
+        5 * MINUTE,
+    ),
+    row(
+        "container",
+        "ImageInspectError",
+        "",
+        Infrastructure,
+        5 * MINUTE,
+    ),
     row("container", "InvalidImageName", "", Permanent, 0),
     row("container", "ErrImageNeverPull", "", Permanent, 0),
-    row("container", "CrashLoopBackOff", "", Infrastructure, 10 * MINUTE),
+    row(
+        "container",
+        "CrashLoopBackOff",
+        "",
+        Infrastructure,
+        10 * MINUTE,
+    ),
     row("container", "Error", "", Infrastructure, 10 * MINUTE),
     row("container", "Completed", "", Infrastructure, 10 * MINUTE),
     row("container", "OOMKilled", "", Infrastructure, 10 * MINUTE),
-    row("container", "RunContainerError", "", Infrastructure, 10 * MINUTE),
-    row("container", "CreateContainerError", "", Infrastructure, 5 * MINUTE),
-    row("container", "CreateContainerConfigError", "", Blocked, MINUTE),
-    row("container", "ContainerCreating", "", Progressing, 10 * MINUTE),
+    row(
+        "container",
+        "RunContainerError",
+        "",
+        Infrastructure,
+        10 * MINUTE,
+    ),
+    row(
+        "container",
+        "CreateContainerError",
+        "",
+        Infrastructure,
+        5 * MINUTE,
+    ),
+    row(
+        "container",
+        "CreateContainerConfigError",
+        "",
+        Blocked,
+        MINUTE,
+    ),
+    row(
+        "container",
+        "ContainerCreating",
+        "",
+        Progressing,
+        10 * MINUTE,
+    ),
     row("container", "PodInitializing", "", Progressing, 10 * MINUTE),
     row("container", "NotReady", "", Progressing, 10 * MINUTE),
     // Pods.
@@ -177,17 +259,65 @@ pub const TABLE: &[Row] = &[
     row("pod", "NotReady", "", Progressing, 10 * MINUTE),
     row("pod", "Failed", "", Infrastructure, 5 * MINUTE),
     // Events of the pod or its controller.
-    row("event", "FailedCreate", "exceeded quota", Blocked, 30 * SECOND),
-    row("event", "FailedCreate", "being terminated", Progressing, 10 * MINUTE),
-    row("event", "FailedCreate", "no endpoints available", Infrastructure, 5 * MINUTE),
-    row("event", "FailedCreate", "failed calling webhook", Infrastructure, 5 * MINUTE),
+    row(
+        "event",
+        "FailedCreate",
+        "exceeded quota",
+        Blocked,
+        30 * SECOND,
+    ),
+    row(
+        "event",
+        "FailedCreate",
+        "being terminated",
+        Progressing,
+        10 * MINUTE,
+    ),
+    row(
+        "event",
+        "FailedCreate",
+        "no endpoints available",
+        Infrastructure,
+        5 * MINUTE,
+    ),
+    row(
+        "event",
+        "FailedCreate",
+        "failed calling webhook",
+        Infrastructure,
+        5 * MINUTE,
+    ),
     row("event", "FailedCreate", "denied the request", Permanent, 0),
-    row("event", "FailedCreate", "is forbidden", Blocked, 30 * SECOND),
+    row(
+        "event",
+        "FailedCreate",
+        "is forbidden",
+        Blocked,
+        30 * SECOND,
+    ),
     row("event", "FailedMount", "", Infrastructure, 5 * MINUTE),
-    row("event", "FailedAttachVolume", "", Infrastructure, 5 * MINUTE),
-    row("event", "FailedCreatePodSandBox", "", Infrastructure, 5 * MINUTE),
+    row(
+        "event",
+        "FailedAttachVolume",
+        "",
+        Infrastructure,
+        5 * MINUTE,
+    ),
+    row(
+        "event",
+        "FailedCreatePodSandBox",
+        "",
+        Infrastructure,
+        5 * MINUTE,
+    ),
     row("event", "NetworkNotReady", "", Infrastructure, 5 * MINUTE),
-    row("event", "ProvisioningFailed", "", Infrastructure, 5 * MINUTE),
+    row(
+        "event",
+        "ProvisioningFailed",
+        "",
+        Infrastructure,
+        5 * MINUTE,
+    ),
     // Workloads and other objects.
     row("Job", "Failed", "", Permanent, 0),
     row("", "QuotaExceeded", "", Blocked, 30 * SECOND),
@@ -196,10 +326,28 @@ pub const TABLE: &[Row] = &[
     row("", "Creating", "", Progressing, 10 * MINUTE),
     row("", "Deleting", "", Progressing, 10 * MINUTE),
     row("", "Finalizers", "", Blocked, MINUTE),
-    row("", "NamespaceContentRemaining", "", Progressing, 10 * MINUTE),
+    row(
+        "",
+        "NamespaceContentRemaining",
+        "",
+        Progressing,
+        10 * MINUTE,
+    ),
     row("", "NamespaceFinalizersRemaining", "", Blocked, MINUTE),
-    row("", "NamespaceDeletionDiscoveryFailure", "", Infrastructure, 5 * MINUTE),
-    row("", "NamespaceDeletionContentFailure", "", Infrastructure, 5 * MINUTE),
+    row(
+        "",
+        "NamespaceDeletionDiscoveryFailure",
+        "",
+        Infrastructure,
+        5 * MINUTE,
+    ),
+    row(
+        "",
+        "NamespaceDeletionContentFailure",
+        "",
+        Infrastructure,
+        5 * MINUTE,
+    ),
     row("", "Unbound", "", Infrastructure, 5 * MINUTE),
     row("", "NoEndpoints", "", Progressing, 10 * MINUTE),
     row("", "NoAddress", "", Infrastructure, 5 * MINUTE),
@@ -221,8 +369,14 @@ pub struct Classified {
 /// Looks an obstacle up. Total.
 #[must_use]
 pub fn classify(obstacle: &Obstacle, phase: Phase, clocks: &Clocks) -> Classified {
-    let row = TABLE.iter().find(|row| row.matches(obstacle, phase)).unwrap_or(&OTHERWISE);
-    Classified { class: row.class, clock_ms: clocks.of(row.class).unwrap_or(row.clock_ms) }
+    let row = TABLE
+        .iter()
+        .find(|row| row.matches(obstacle, phase))
+        .unwrap_or(&OTHERWISE);
+    Classified {
+        class: row.class,
+        clock_ms: clocks.of(row.class).unwrap_or(row.clock_ms),
+    }
 }
 
 impl Row {
@@ -241,7 +395,11 @@ mod tests {
     fn obstacle(row: &Row) -> Obstacle {
         Obstacle {
             object: "Pod/x".into(),
-            source: if row.source.is_empty() { "Service".into() } else { row.source.into() },
+            source: if row.source.is_empty() {
+                "Service".into()
+            } else {
+                row.source.into()
+            },
             reason: row.reason.into(),
             message: format!("it says {} here", row.says.to_uppercase()),
             progress: 0,
@@ -253,7 +411,11 @@ mod tests {
         for row in TABLE {
             let phase = row.phase.unwrap_or(Phase::Work);
             let found = classify(&obstacle(row), phase, &Clocks::default());
-            assert_eq!((found.class, found.clock_ms), (row.class, row.clock_ms), "{row:?}");
+            assert_eq!(
+                (found.class, found.clock_ms),
+                (row.class, row.clock_ms),
+                "{row:?}"
+            );
         }
     }
 
@@ -268,15 +430,27 @@ mod tests {
     fn what_stands_in_no_row_is_waited_on_as_unclassified() {
         let unknown = obstacle(&row("container", "SomethingNew", "", Unclassified, 0));
         let found = classify(&unknown, Phase::Work, &Clocks::default());
-        assert_eq!(found, Classified { class: Unclassified, clock_ms: 5 * MINUTE });
+        assert_eq!(
+            found,
+            Classified {
+                class: Unclassified,
+                clock_ms: 5 * MINUTE
+            }
+        );
     }
 
     #[test]
     fn wrong_credentials_are_permanent_in_the_checks_and_a_wait_later() {
         for reason in ["Unauthorized", "Forbidden"] {
             let met = obstacle(&row("call", reason, "", Blocked, 0));
-            assert_eq!(classify(&met, Phase::Checks, &Clocks::default()).class, Permanent);
-            assert_eq!(classify(&met, Phase::Work, &Clocks::default()).class, Blocked);
+            assert_eq!(
+                classify(&met, Phase::Checks, &Clocks::default()).class,
+                Permanent
+            );
+            assert_eq!(
+                classify(&met, Phase::Work, &Clocks::default()).class,
+                Blocked
+            );
         }
     }
 }

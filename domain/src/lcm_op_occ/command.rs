@@ -5,7 +5,9 @@ use super::event::{Reopened, VnfLcmOpOccEvent as Event};
 use super::plan::{Outcome, Plan, Step, StepState, Vnfc};
 use super::undo;
 use crate::ids::{GrantId, Tenant, VnfInstanceId, VnfLcmOpOccId};
-use crate::operation::{AdditionalParams, CancelMode, ErrorPoint, Operation, OperationState, Params};
+use crate::operation::{
+    AdditionalParams, CancelMode, ErrorPoint, Operation, OperationState, Params,
+};
 use crate::problem::Problem;
 use crate::time::Timestamp;
 use crate::waits::{Classified, Obstacle, WaitClass};
@@ -219,10 +221,29 @@ pub fn decide(
     command: VnfLcmOpOccCommand,
 ) -> Result<Vec<Event>, Rejection> {
     match (state, command) {
-        (None, VnfLcmOpOccCommand::Start {
-            at, id, vnf_instance_id, by, tenant, request, params, additional, inventory,
-        }) => Ok(start(Event::OperationStarted {
-            at, id, vnf_instance_id, by, tenant, request, params, additional, inventory,
+        (
+            None,
+            VnfLcmOpOccCommand::Start {
+                at,
+                id,
+                vnf_instance_id,
+                by,
+                tenant,
+                request,
+                params,
+                additional,
+                inventory,
+            },
+        ) => Ok(start(Event::OperationStarted {
+            at,
+            id,
+            vnf_instance_id,
+            by,
+            tenant,
+            request,
+            params,
+            additional,
+            inventory,
         })),
         (Some(_), VnfLcmOpOccCommand::Start { .. }) => Err(Rejection::Exists),
         (None, _) => Err(Rejection::NotFound),
@@ -234,12 +255,20 @@ pub fn decide(
 fn start(started: Event) -> Vec<Event> {
     let at = started.at();
     let point = match &started {
-        Event::OperationStarted { params: Params::ModifyInfo { .. }, .. } => {
-            ErrorPoint::NotifyProcessing
-        }
+        Event::OperationStarted {
+            params: Params::ModifyInfo { .. },
+            ..
+        } => ErrorPoint::NotifyProcessing,
         _ => ErrorPoint::Initial,
     };
-    vec![started, Event::ErrorPointReached { at, point, attempt: 1 }]
+    vec![
+        started,
+        Event::ErrorPointReached {
+            at,
+            point,
+            attempt: 1,
+        },
+    ]
 }
 
 impl VnfLcmOpOcc {
@@ -252,15 +281,30 @@ impl VnfLcmOpOcc {
             }
             VnfLcmOpOccCommand::Rollback { at, by, tenant } => {
                 self.must_be_halted("rollback")?;
-                Ok(vec![Event::RollbackStarted { at, by, tenant, undo: undo::list(self) }])
+                Ok(vec![Event::RollbackStarted {
+                    at,
+                    by,
+                    tenant,
+                    undo: undo::list(self),
+                }])
             }
             VnfLcmOpOccCommand::Fail { at, by, tenant } => {
                 self.must_be_halted("fail")?;
                 Ok(vec![Event::OperationFailed { at, by, tenant }])
             }
-            VnfLcmOpOccCommand::Cancel { at, by, tenant, mode } => {
+            VnfLcmOpOccCommand::Cancel {
+                at,
+                by,
+                tenant,
+                mode,
+            } => {
                 self.may_be_cancelled(mode)?;
-                Ok(vec![Event::CancelRequested { at, by, tenant, mode }])
+                Ok(vec![Event::CancelRequested {
+                    at,
+                    by,
+                    tenant,
+                    mode,
+                }])
             }
             VnfLcmOpOccCommand::RequestGrant { at } => self.request_grant(at),
             VnfLcmOpOccCommand::Grant { at, grant_id } => {
@@ -273,7 +317,10 @@ impl VnfLcmOpOcc {
             }
             VnfLcmOpOccCommand::RejectGrant { at, problem } => {
                 self.must_be(OperationState::Starting)?;
-                let rejected = Event::GrantRejected { at, problem: problem.clone() };
+                let rejected = Event::GrantRejected {
+                    at,
+                    problem: problem.clone(),
+                };
                 Ok(vec![rejected, self.ended(at, problem)])
             }
             VnfLcmOpOccCommand::FixPlan { at, plan } => self.fix_plan(at, plan),
@@ -286,7 +333,11 @@ impl VnfLcmOpOcc {
             VnfLcmOpOccCommand::Finish { at, step, outcome } => self.finish(at, step, outcome),
             VnfLcmOpOccCommand::LoseAnswer { at, step, why } => {
                 self.must_be_transitional()?;
-                Ok(vec![Event::OutcomeUnknown { at, step, why: crate::problem::shorten(why) }])
+                Ok(vec![Event::OutcomeUnknown {
+                    at,
+                    step,
+                    why: crate::problem::shorten(why),
+                }])
             }
             VnfLcmOpOccCommand::Obstruct { at, obstacles } => {
                 self.must_be_transitional()?;
@@ -309,7 +360,11 @@ impl VnfLcmOpOcc {
         } else {
             "the operation has ended; start a new one"
         };
-        Err(Rejection::WrongState { task, is: self.state, instead })
+        Err(Rejection::WrongState {
+            task,
+            is: self.state,
+            instead,
+        })
     }
 
     fn may_be_cancelled(&self, mode: CancelMode) -> Result<(), Rejection> {
@@ -319,7 +374,11 @@ impl VnfLcmOpOcc {
             } else {
                 "the operation has ended"
             };
-            return Err(Rejection::WrongState { task: "cancel", is: self.state, instead });
+            return Err(Rejection::WrongState {
+                task: "cancel",
+                is: self.state,
+                instead,
+            });
         }
         match (self.cancel, mode) {
             (None, _) | (Some(CancelMode::Graceful), CancelMode::Forceful) => Ok(()),
@@ -380,7 +439,11 @@ impl VnfLcmOpOcc {
     }
 
     fn point_event(&self, at: Timestamp, point: ErrorPoint) -> Event {
-        Event::ErrorPointReached { at, point, attempt: self.attempt() }
+        Event::ErrorPointReached {
+            at,
+            point,
+            attempt: self.attempt(),
+        }
     }
 
     fn reach_point(&self, at: Timestamp, point: ErrorPoint) -> Result<Vec<Event>, Rejection> {
@@ -394,23 +457,39 @@ impl VnfLcmOpOcc {
     fn begin(&self, at: Timestamp, steps: &[usize]) -> Result<Vec<Event>, Rejection> {
         if self.state == OperationState::RollingBack {
             let open = steps.iter().filter(|i| {
-                self.undo.get(**i).is_some_and(|log| !matches!(log.state, StepState::Started | StepState::Done { .. }))
+                self.undo.get(**i).is_some_and(|log| {
+                    !matches!(log.state, StepState::Started | StepState::Done { .. })
+                })
             });
-            return Ok(open.map(|undo| Event::StepUndoStarted { at, undo: *undo }).collect());
+            return Ok(open
+                .map(|undo| Event::StepUndoStarted { at, undo: *undo })
+                .collect());
         }
         self.must_be(OperationState::Processing)?;
         let open = steps.iter().filter(|i| {
-            self.steps.get(**i).is_some_and(|log| !matches!(log.state, StepState::Started | StepState::Done { .. }))
+            self.steps.get(**i).is_some_and(|log| {
+                !matches!(log.state, StepState::Started | StepState::Done { .. })
+            })
         });
-        Ok(open.map(|step| Event::StepStarted { at, step: *step }).collect())
+        Ok(open
+            .map(|step| Event::StepStarted { at, step: *step })
+            .collect())
     }
 
-    fn finish(&self, at: Timestamp, step: usize, outcome: Outcome) -> Result<Vec<Event>, Rejection> {
+    fn finish(
+        &self,
+        at: Timestamp,
+        step: usize,
+        outcome: Outcome,
+    ) -> Result<Vec<Event>, Rejection> {
         if self.state == OperationState::RollingBack {
             return Ok(self.finish_undo(at, step, outcome));
         }
         self.must_be(OperationState::Processing)?;
-        let done = self.steps.get(step).is_none_or(|log| matches!(log.state, StepState::Done { .. }));
+        let done = self
+            .steps
+            .get(step)
+            .is_none_or(|log| matches!(log.state, StepState::Done { .. }));
         if done {
             return Ok(Vec::new());
         }
@@ -418,15 +497,26 @@ impl VnfLcmOpOcc {
     }
 
     fn finish_undo(&self, at: Timestamp, undo: usize, outcome: Outcome) -> Vec<Event> {
-        let Some(log) = self.undo.get(undo) else { return Vec::new() };
+        let Some(log) = self.undo.get(undo) else {
+            return Vec::new();
+        };
         if matches!(log.state, StepState::Done { .. }) {
             return Vec::new();
         }
-        let mut events = vec![Event::StepUndone { at, undo, outcome: outcome.clone() }];
+        let mut events = vec![Event::StepUndone {
+            at,
+            undo,
+            outcome: outcome.clone(),
+        }];
         match outcome {
             Outcome::ReplicasSet { from, to } => {
                 if let Some(resource) = log.undo.step.action.object().filter(|_| from != to) {
-                    events.push(Event::ReplicasRestored { at, resource: resource.clone(), from, to });
+                    events.push(Event::ReplicasRestored {
+                        at,
+                        resource: resource.clone(),
+                        from,
+                        to,
+                    });
                 }
             }
             Outcome::Verified => events.push(Event::RollbackVerified { at }),
@@ -453,9 +543,19 @@ impl VnfLcmOpOcc {
         if let Some((step, class)) = step {
             let problem = problem.clone();
             events.push(if self.state == OperationState::RollingBack {
-                Event::StepUndoFailed { at, undo: step, problem, class }
+                Event::StepUndoFailed {
+                    at,
+                    undo: step,
+                    problem,
+                    class,
+                }
             } else {
-                Event::StepFailed { at, step, problem, class }
+                Event::StepFailed {
+                    at,
+                    step,
+                    problem,
+                    class,
+                }
             });
         }
         events.push(self.ended(at, problem));
@@ -465,9 +565,15 @@ impl VnfLcmOpOcc {
     /// The event that a failure or cancellation ends in, from where the operation is.
     fn ended(&self, at: Timestamp, problem: Problem) -> Event {
         let undoes_itself = self.state == OperationState::Starting
-            || (self.state == OperationState::Processing && self.operation() == Operation::ModifyInfo);
+            || (self.state == OperationState::Processing
+                && self.operation() == Operation::ModifyInfo);
         if undoes_itself {
-            Event::OperationRolledBack { at, problem, inventory: None, residue: Vec::new() }
+            Event::OperationRolledBack {
+                at,
+                problem,
+                inventory: None,
+                residue: Vec::new(),
+            }
         } else {
             Event::OperationFailedTemporarily { at, problem }
         }
@@ -479,7 +585,10 @@ impl VnfLcmOpOcc {
             return Err(Rejection::Stale { is: self.state });
         };
         let problem = self.cancelled_problem(mode);
-        Ok(vec![Event::OperationCancelled { at, mode }, self.ended(at, problem)])
+        Ok(vec![
+            Event::OperationCancelled { at, mode },
+            self.ended(at, problem),
+        ])
     }
 
     fn cancelled_problem(&self, mode: CancelMode) -> Problem {
@@ -495,7 +604,11 @@ impl VnfLcmOpOcc {
         let detail = if waited.is_empty() {
             format!("cancelled {how} in {}", self.state)
         } else {
-            format!("cancelled {how} in {} while waiting for {}", self.state, waited.join("; "))
+            format!(
+                "cancelled {how} in {} while waiting for {}",
+                self.state,
+                waited.join("; ")
+            )
         };
         Problem::new(409, detail).titled("Operation cancelled")
     }
@@ -505,9 +618,10 @@ impl VnfLcmOpOcc {
         let after = match self.operation() {
             Operation::Terminate => Some(Vec::new()),
             Operation::ModifyInfo => None,
-            Operation::Instantiate | Operation::Scale | Operation::ScaleToLevel | Operation::Heal => {
-                self.inventory().map(<[Vnfc]>::to_vec)
-            }
+            Operation::Instantiate
+            | Operation::Scale
+            | Operation::ScaleToLevel
+            | Operation::Heal => self.inventory().map(<[Vnfc]>::to_vec),
         };
         let changed_info = match &self.params {
             Params::ModifyInfo { changes } => Some(changes.clone()),
@@ -531,16 +645,31 @@ impl VnfLcmOpOcc {
             .first_cause
             .clone()
             .unwrap_or_else(|| Problem::new(500, "rolled back without a recorded cause"));
-        let mut residue =
-            residue_of(self.undo.iter().map(|log| (log.undo.step.action.subject(), &log.state)));
+        let mut residue = residue_of(
+            self.undo
+                .iter()
+                .map(|log| (log.undo.step.action.subject(), &log.state)),
+        );
         residue.extend(undo::impossible(self));
         let inventory = self
             .undo
             .iter()
-            .any(|log| matches!(log.state, StepState::Done { outcome: Outcome::Inventory { .. } }))
+            .any(|log| {
+                matches!(
+                    log.state,
+                    StepState::Done {
+                        outcome: Outcome::Inventory { .. }
+                    }
+                )
+            })
             .then(|| self.inventory().map(<[Vnfc]>::to_vec))
             .flatten();
-        Ok(vec![Event::OperationRolledBack { at, problem, inventory, residue }])
+        Ok(vec![Event::OperationRolledBack {
+            at,
+            problem,
+            inventory,
+            residue,
+        }])
     }
 
     fn advise(&self, at: Timestamp, reason: String) -> Vec<Event> {
@@ -563,9 +692,14 @@ fn same_step(old: &Step, new: &Step) -> bool {
 impl VnfLcmOpOcc {
     /// What stays behind: kept by plan, or found when it was waited for.
     fn kept(&self) -> Vec<String> {
-        let mut kept = self.plan.as_ref().map_or_else(Vec::new, |plan| plan.kept.clone());
+        let mut kept = self
+            .plan
+            .as_ref()
+            .map_or_else(Vec::new, |plan| plan.kept.clone());
         kept.extend(residue_of(
-            self.steps.iter().map(|log| (log.step.action.subject(), &log.state)),
+            self.steps
+                .iter()
+                .map(|log| (log.step.action.subject(), &log.state)),
         ));
         kept
     }
@@ -574,11 +708,16 @@ impl VnfLcmOpOcc {
 fn residue_of<'a>(states: impl Iterator<Item = (String, &'a StepState)>) -> Vec<String> {
     states
         .flat_map(|(subject, state)| match state {
-            StepState::Done { outcome: Outcome::Gone { residue } } => residue.clone(),
-            StepState::Done { outcome: Outcome::Kept { why } } => vec![format!("{subject}: {why}")],
-            StepState::Done { .. } | StepState::Open | StepState::Started | StepState::Failed { .. } => {
-                Vec::new()
-            }
+            StepState::Done {
+                outcome: Outcome::Gone { residue },
+            } => residue.clone(),
+            StepState::Done {
+                outcome: Outcome::Kept { why },
+            } => vec![format!("{subject}: {why}")],
+            StepState::Done { .. }
+            | StepState::Open
+            | StepState::Started
+            | StepState::Failed { .. } => Vec::new(),
         })
         .collect()
 }

@@ -21,7 +21,15 @@ pub fn evolve(state: Option<VnfLcmOpOcc>, event: &Event) -> Option<VnfLcmOpOcc> 
 
 fn started(event: &Event) -> Option<VnfLcmOpOcc> {
     let Event::OperationStarted {
-        at, id, vnf_instance_id, by, tenant, request, params, additional, inventory,
+        at,
+        id,
+        vnf_instance_id,
+        by,
+        tenant,
+        request,
+        params,
+        additional,
+        inventory,
     } = event
     else {
         return None;
@@ -48,7 +56,12 @@ fn started(event: &Event) -> Option<VnfLcmOpOcc> {
         grant_requested: false,
         grant_id: None,
         point: None,
-        tries: vec![Try { attempt: 1, started_at: *at, ended_at: None, cause: None }],
+        tries: vec![Try {
+            attempt: 1,
+            started_at: *at,
+            ended_at: None,
+            cause: None,
+        }],
         inventory_before: inventory.clone(),
         plan: None,
         steps: Vec::new(),
@@ -94,8 +107,16 @@ impl VnfLcmOpOcc {
                 log.touched = true;
             }),
             Event::StepSucceeded { step, outcome, .. } => self.succeeded(*step, outcome),
-            Event::StepFailed { step, problem, class, .. } => {
-                let state = StepState::Failed { problem: problem.clone(), class: *class };
+            Event::StepFailed {
+                step,
+                problem,
+                class,
+                ..
+            } => {
+                let state = StepState::Failed {
+                    problem: problem.clone(),
+                    class: *class,
+                };
                 self.with_step(*step, |log| log.state = state);
             }
             Event::WaitStarted { wait, .. } | Event::WaitChanged { wait, .. } => {
@@ -107,17 +128,33 @@ impl VnfLcmOpOcc {
             Event::RollbackStarted { at, undo, .. } => {
                 self.undo = undo
                     .iter()
-                    .map(|undo| UndoLog { undo: undo.clone(), state: StepState::Open })
+                    .map(|undo| UndoLog {
+                        undo: undo.clone(),
+                        state: StepState::Open,
+                    })
                     .collect();
                 self.enter(OperationState::RollingBack, *at);
             }
             Event::StepUndoStarted { undo, .. } => self.with_undo(*undo, StepState::Started),
             Event::StepUndone { undo, outcome, .. } => self.undone(*undo, outcome),
-            Event::StepUndoFailed { undo, problem, class, .. } => self.with_undo(
+            Event::StepUndoFailed {
+                undo,
+                problem,
+                class,
+                ..
+            } => self.with_undo(
                 *undo,
-                StepState::Failed { problem: problem.clone(), class: *class },
+                StepState::Failed {
+                    problem: problem.clone(),
+                    class: *class,
+                },
             ),
-            Event::OperationRolledBack { at, problem, residue, .. } => {
+            Event::OperationRolledBack {
+                at,
+                problem,
+                residue,
+                ..
+            } => {
                 self.ended_with(*at, problem, OperationState::RolledBack);
                 self.residue.clone_from(residue);
                 self.resource_changes.clear();
@@ -125,7 +162,12 @@ impl VnfLcmOpOcc {
             Event::CancelRequested { mode, .. } => self.cancel = Some(*mode),
             Event::OperationCancelled { .. } => self.cancel = None,
             Event::OperationFailed { at, .. } => self.enter(OperationState::Failed, *at),
-            Event::OperationCompleted { at, resource_changes, changed_info, residue } => {
+            Event::OperationCompleted {
+                at,
+                resource_changes,
+                changed_info,
+                residue,
+            } => {
                 self.close_try(*at, None);
                 self.resource_changes.clone_from(resource_changes);
                 self.changed_info.clone_from(changed_info);
@@ -153,7 +195,11 @@ impl VnfLcmOpOcc {
             .iter()
             .enumerate()
             .map(|(index, step)| {
-                let before = carried.get(index).copied().flatten().and_then(|i| old.get(i));
+                let before = carried
+                    .get(index)
+                    .copied()
+                    .flatten()
+                    .and_then(|i| old.get(i));
                 before.map_or_else(
                     || StepLog {
                         step: step.clone(),
@@ -165,12 +211,17 @@ impl VnfLcmOpOcc {
                 )
             })
             .collect();
-        self.plan = Some(Plan { steps: Vec::new(), ..plan.clone() });
+        self.plan = Some(Plan {
+            steps: Vec::new(),
+            ..plan.clone()
+        });
         self.plan_checked = true;
     }
 
     fn succeeded(&mut self, step: usize, outcome: &Outcome) {
-        let state = StepState::Done { outcome: outcome.clone() };
+        let state = StepState::Done {
+            outcome: outcome.clone(),
+        };
         self.with_step(step, |log| log.state = state);
         if let Outcome::Inventory { vnfcs } = outcome {
             self.resource_changes = self.changes_to(vnfcs);
@@ -179,7 +230,12 @@ impl VnfLcmOpOcc {
 
     fn undone(&mut self, undo: usize, outcome: &Outcome) {
         let undoes = self.undo.get(undo).and_then(|log| log.undo.undoes);
-        self.with_undo(undo, StepState::Done { outcome: outcome.clone() });
+        self.with_undo(
+            undo,
+            StepState::Done {
+                outcome: outcome.clone(),
+            },
+        );
         if let Some(step) = undoes {
             self.with_step(step, |log| {
                 log.state = StepState::Open;
@@ -213,7 +269,12 @@ impl VnfLcmOpOcc {
 
     fn retried(&mut self, at: Timestamp) {
         let attempt = self.attempt() + 1;
-        self.tries.push(Try { attempt, started_at: at, ended_at: None, cause: None });
+        self.tries.push(Try {
+            attempt,
+            started_at: at,
+            ended_at: None,
+            cause: None,
+        });
         self.point = None;
         self.plan_checked = false;
         self.undo.clear();
@@ -242,17 +303,29 @@ impl VnfLcmOpOcc {
 /// A step of a revised plan takes over how far its predecessor was; its undo stays the one planned first,
 /// for that one knows what was there before the operation.
 fn carry(before: &StepLog, step: &super::plan::Step) -> StepLog {
-    let undo = if before.touched { before.step.undo.clone() } else { step.undo.clone() };
+    let undo = if before.touched {
+        before.step.undo.clone()
+    } else {
+        step.undo.clone()
+    };
     let action = match (&before.step.action, &step.action) {
         (Action::SetReplicas { from, .. }, Action::SetReplicas { object, to, .. })
             if before.touched =>
         {
-            Action::SetReplicas { object: object.clone(), from: *from, to: *to }
+            Action::SetReplicas {
+                object: object.clone(),
+                from: *from,
+                to: *to,
+            }
         }
         _ => step.action.clone(),
     };
     StepLog {
-        step: super::plan::Step { undo, action, ..step.clone() },
+        step: super::plan::Step {
+            undo,
+            action,
+            ..step.clone()
+        },
         ..before.clone()
     }
 }

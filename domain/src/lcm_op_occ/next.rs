@@ -51,13 +51,14 @@ fn next_forward(op: &VnfLcmOpOcc) -> Next {
     match point {
         ErrorPoint::Initial => Next::ReachPoint(ErrorPoint::NotifyProcessing),
         ErrorPoint::NotifyProcessing => Next::ReachPoint(ErrorPoint::VnfConfigStart),
-        ErrorPoint::VnfConfigStart if op.plan_checked || op.operation() == Operation::ModifyInfo => {
+        ErrorPoint::VnfConfigStart
+            if op.plan_checked || op.operation() == Operation::ModifyInfo =>
+        {
             Next::ReachPoint(ErrorPoint::PreVimControl)
         }
         ErrorPoint::VnfConfigStart => Next::Plan,
-        ErrorPoint::PreVimControl => {
-            open_wave(op, Stage::Write).map_or(Next::ReachPoint(ErrorPoint::PostVimControl), Next::Run)
-        }
+        ErrorPoint::PreVimControl => open_wave(op, Stage::Write)
+            .map_or(Next::ReachPoint(ErrorPoint::PostVimControl), Next::Run),
         ErrorPoint::PostVimControl => open_wave(op, Stage::Settle)
             .map_or(Next::ReachPoint(ErrorPoint::InternalProcessing), Next::Run),
         ErrorPoint::InternalProcessing => Next::ReachPoint(ErrorPoint::VnfConfigEnd),
@@ -86,5 +87,10 @@ fn next_undo(op: &VnfLcmOpOcc) -> Next {
 fn first_wave(open: impl Iterator<Item = (usize, u32)>) -> Option<Vec<usize>> {
     let open: Vec<(usize, u32)> = open.collect();
     let wave = open.iter().map(|(_, wave)| *wave).min()?;
-    Some(open.into_iter().filter(|(_, w)| *w == wave).map(|(index, _)| index).collect())
+    Some(
+        open.into_iter()
+            .filter(|(_, w)| *w == wave)
+            .map(|(index, _)| index)
+            .collect(),
+    )
 }

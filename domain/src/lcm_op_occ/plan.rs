@@ -98,7 +98,11 @@ pub enum Undo {
 
 /// What a step does. Few kinds, in general terms of a cluster.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+#[serde(
+    tag = "kind",
+    rename_all = "kebab-case",
+    rename_all_fields = "camelCase"
+)]
 pub enum Action {
     /// Server-side apply, after a read.
     Apply {
@@ -292,7 +296,11 @@ pub enum StepResult {
 
 /// How far a step is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "state", rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[serde(
+    tag = "state",
+    rename_all = "camelCase",
+    rename_all_fields = "camelCase"
+)]
 pub enum StepState {
     /// Not begun, or to be done again.
     Open,
@@ -376,8 +384,16 @@ impl Action {
             Self::AwaitReady { objects, .. } => several(objects.iter()),
             Self::AwaitGone { objects, .. } => several(objects.iter().map(|(object, _)| object)),
             Self::TakeInventory { workloads } => several(workloads.iter().map(|(_, o)| o)),
-            Self::Verify { equal, absent, replicas } => several(
-                equal.iter().map(|(o, _)| o).chain(absent).chain(replicas.iter().map(|(o, _)| o)),
+            Self::Verify {
+                equal,
+                absent,
+                replicas,
+            } => several(
+                equal
+                    .iter()
+                    .map(|(o, _)| o)
+                    .chain(absent)
+                    .chain(replicas.iter().map(|(o, _)| o)),
             ),
             Self::Unknown(value) => value["kind"].as_str().unwrap_or("unknown").to_owned(),
         }

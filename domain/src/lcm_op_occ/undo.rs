@@ -23,7 +23,9 @@ pub fn list(op: &VnfLcmOpOcc) -> Vec<UndoStep> {
     for group in waves_backwards(&op.steps) {
         let before = list.len();
         list.extend(
-            group.into_iter().filter_map(|(index, log)| undo_of(op, index, log, wave)),
+            group
+                .into_iter()
+                .filter_map(|(index, log)| undo_of(op, index, log, wave)),
         );
         if list.len() > before {
             wave += 1;
@@ -57,7 +59,14 @@ fn waves_backwards(steps: &[StepLog]) -> Vec<Vec<(usize, &StepLog)>> {
     waves
         .into_iter()
         .rev()
-        .map(|wave| steps.iter().enumerate().rev().filter(|(_, log)| log.step.wave == wave).collect())
+        .map(|wave| {
+            steps
+                .iter()
+                .enumerate()
+                .rev()
+                .filter(|(_, log)| log.step.wave == wave)
+                .collect()
+        })
         .collect()
 }
 
@@ -67,26 +76,53 @@ fn undo_of(op: &VnfLcmOpOcc, index: usize, log: &StepLog, wave: u32) -> Option<U
     }
     let object = log.step.action.object()?.clone();
     let action = match &log.step.undo {
-        Undo::Delete => Action::Delete { object, uid: known_uid(op, log), grace_s: None },
+        Undo::Delete => Action::Delete {
+            object,
+            uid: known_uid(op, log),
+            grace_s: None,
+        },
         Undo::Restore { body } | Undo::Recreate { body } => Action::Apply {
             object,
             manifest: body.clone(),
             replicas: None,
             force_owned: true,
         },
-        Undo::Replicas { from } => Action::SetReplicas { object, from: changed_to(log), to: *from },
+        Undo::Replicas { from } => Action::SetReplicas {
+            object,
+            from: changed_to(log),
+            to: *from,
+        },
         Undo::Nothing | Undo::Impossible { .. } => return None,
     };
-    Some(UndoStep { undoes: Some(index), step: Step { version: STEP_VERSION, wave, action, undo: Undo::Nothing } })
+    Some(UndoStep {
+        undoes: Some(index),
+        step: Step {
+            version: STEP_VERSION,
+            wave,
+            action,
+            undo: Undo::Nothing,
+        },
+    })
 }
 
 /// The UID that a step made; none where its answer was lost, then the owner marks decide.
 fn known_uid(op: &VnfLcmOpOcc, log: &StepLog) -> Option<Uid> {
     match &log.state {
-        StepState::Done { outcome: Outcome::Applied { uid, .. } } => Some(uid.clone()),
-        StepState::Done { .. } | StepState::Open | StepState::Started | StepState::Failed { .. } => {
+        StepState::Done {
+            outcome: Outcome::Applied { uid, .. },
+        } => Some(uid.clone()),
+        StepState::Done { .. }
+        | StepState::Open
+        | StepState::Started
+        | StepState::Failed { .. } => {
             let object = log.step.action.object()?;
-            op.plan.as_ref()?.objects.iter().find(|o| o.object.is(object))?.uid.clone()
+            op.plan
+                .as_ref()?
+                .objects
+                .iter()
+                .find(|o| o.object.is(object))?
+                .uid
+                .clone()
         }
     }
 }
@@ -119,10 +155,14 @@ fn touched(op: &VnfLcmOpOcc) -> Touched {
     let mut all = Touched::default();
     for log in op.steps.iter().filter(|log| log.touched) {
         all.evicted |= matches!(log.step.action, Action::Evict { .. });
-        let Some(object) = log.step.action.object().cloned() else { continue };
+        let Some(object) = log.step.action.object().cloned() else {
+            continue;
+        };
         match &log.step.undo {
             // A refused apply made nothing: what stands there under its name belongs to somebody else.
-            Undo::Delete if matches!(&log.state, StepState::Failed { .. }) && known_uid(op, log).is_none() => {}
+            Undo::Delete
+                if matches!(&log.state, StepState::Failed { .. })
+                    && known_uid(op, log).is_none() => {}
             Undo::Delete => all.deleted.push((object, known_uid(op, log))),
             Undo::Restore { body } | Undo::Recreate { body } => {
                 all.restored.push((object, body.clone()));
@@ -150,10 +190,13 @@ fn settle(op: &VnfLcmOpOcc, first_wave: u32) -> Vec<UndoStep> {
         .chain(touched.replicas.iter().map(|(object, _)| object))
         .cloned()
         .collect();
-    let pods_touched = op.operation() != Operation::Instantiate
-        && (touched.evicted || !ready.is_empty());
+    let pods_touched =
+        op.operation() != Operation::Instantiate && (touched.evicted || !ready.is_empty());
     if !ready.is_empty() {
-        actions.push(Action::AwaitReady { objects: ready, replaced: Vec::new() });
+        actions.push(Action::AwaitReady {
+            objects: ready,
+            replaced: Vec::new(),
+        });
     }
     if pods_touched && let Some(inventory) = planned_inventory(op) {
         actions.push(inventory);
@@ -161,7 +204,11 @@ fn settle(op: &VnfLcmOpOcc, first_wave: u32) -> Vec<UndoStep> {
     if !(touched.deleted.is_empty() && touched.restored.is_empty() && touched.replicas.is_empty()) {
         actions.push(Action::Verify {
             equal: touched.restored,
-            absent: touched.deleted.into_iter().map(|(object, _)| object).collect(),
+            absent: touched
+                .deleted
+                .into_iter()
+                .map(|(object, _)| object)
+                .collect(),
             replicas: touched.replicas,
         });
     }
@@ -169,12 +216,19 @@ fn settle(op: &VnfLcmOpOcc, first_wave: u32) -> Vec<UndoStep> {
         .zip(actions)
         .map(|(wave, action)| UndoStep {
             undoes: None,
-            step: Step { version: STEP_VERSION, wave, action, undo: Undo::Nothing },
+            step: Step {
+                version: STEP_VERSION,
+                wave,
+                action,
+                undo: Undo::Nothing,
+            },
         })
         .collect()
 }
 
 fn planned_inventory(op: &VnfLcmOpOcc) -> Option<Action> {
     let workloads = &op.plan.as_ref()?.workloads;
-    Some(Action::TakeInventory { workloads: workloads.clone() })
+    Some(Action::TakeInventory {
+        workloads: workloads.clone(),
+    })
 }

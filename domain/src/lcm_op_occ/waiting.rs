@@ -27,7 +27,10 @@ impl VnfLcmOpOcc {
             .waits
             .iter()
             .filter(|wait| !obstacles.iter().any(|(o, _)| o.object == wait.object))
-            .map(|wait| Event::WaitEnded { at, object: wait.object.clone() })
+            .map(|wait| Event::WaitEnded {
+                at,
+                object: wait.object.clone(),
+            })
             .collect();
         let mut room = TOLD_LIMIT.saturating_sub(self.waits_told);
         for (obstacle, classified) in obstacles {
@@ -44,7 +47,9 @@ impl VnfLcmOpOcc {
     }
 
     fn told(&self, at: Timestamp, obstacle: Obstacle, classified: Classified) -> Option<Event> {
-        let since = self.waiting_since(&obstacle.object, classified.class).unwrap_or(at);
+        let since = self
+            .waiting_since(&obstacle.object, classified.class)
+            .unwrap_or(at);
         let wait = Wait {
             object: obstacle.object,
             class: classified.class,
@@ -75,14 +80,23 @@ impl VnfLcmOpOcc {
         }
         (at.millis_since(wait.since) >= clock_ms / RENEW_PART).then(|| Event::WaitChanged {
             at,
-            wait: Wait { since: at, until: at.plus_millis(clock_ms), ..wait.clone() },
+            wait: Wait {
+                since: at,
+                until: at.plus_millis(clock_ms),
+                ..wait.clone()
+            },
         })
     }
 
     pub(super) fn wait_told(&mut self, wait: &Wait) {
         self.waits_told += 1;
-        self.wait_clocks.insert(clock_key(&wait.object, wait.class), wait.since);
-        match self.waits.iter_mut().find(|known| known.object == wait.object) {
+        self.wait_clocks
+            .insert(clock_key(&wait.object, wait.class), wait.since);
+        match self
+            .waits
+            .iter_mut()
+            .find(|known| known.object == wait.object)
+        {
             Some(known) => *known = wait.clone(),
             None => self.waits.push(wait.clone()),
         }

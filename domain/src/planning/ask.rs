@@ -39,7 +39,10 @@ fn instantiate(inputs: &Inputs<'_>, levels: &Levels) -> SurveyRequest {
             manifest: manifest.value.clone(),
         })
         .collect();
-    SurveyRequest { items, ..SurveyRequest::default() }
+    SurveyRequest {
+        items,
+        ..SurveyRequest::default()
+    }
 }
 
 /// The UID recorded for an object, whatever namespace the manifest leaves to the default.
@@ -58,7 +61,11 @@ fn recorded(inputs: &Inputs<'_>, named: &ObjectRef) -> Option<crate::object::Uid
 }
 
 fn heal_all(inputs: &Inputs<'_>) -> SurveyRequest {
-    let levels = inputs.instance.instantiated.as_ref().map(|info| &info.levels);
+    let levels = inputs
+        .instance
+        .instantiated
+        .as_ref()
+        .map(|info| &info.levels);
     let items = inputs
         .owned()
         .iter()
@@ -69,7 +76,11 @@ fn heal_all(inputs: &Inputs<'_>) -> SurveyRequest {
             recorded_uid: owned.uid.clone(),
         })
         .collect();
-    SurveyRequest { items, workloads: workloads(inputs), ..SurveyRequest::default() }
+    SurveyRequest {
+        items,
+        workloads: workloads(inputs),
+        ..SurveyRequest::default()
+    }
 }
 
 fn scale(inputs: &Inputs<'_>, levels: &Levels) -> SurveyRequest {
@@ -77,7 +88,10 @@ fn scale(inputs: &Inputs<'_>, levels: &Levels) -> SurveyRequest {
         .into_iter()
         .filter(|(vdu, _)| number_changes(inputs, levels, vdu))
         .collect();
-    let owned = inputs.owned().iter().filter(|o| scaled.iter().any(|(_, w)| w.is(&o.object)));
+    let owned = inputs
+        .owned()
+        .iter()
+        .filter(|o| scaled.iter().any(|(_, w)| w.is(&o.object)));
     SurveyRequest {
         reads: owned.map(|o| (o.object.clone(), o.uid.clone())).collect(),
         scaled: scaled.into_iter().map(|(_, workload)| workload).collect(),
@@ -89,14 +103,20 @@ fn scale(inputs: &Inputs<'_>, levels: &Levels) -> SurveyRequest {
 
 /// Whether the replicas of a VDU are to be set: its number changes, or the last scale left it in doubt.
 pub(super) fn number_changes(inputs: &Inputs<'_>, levels: &Levels, vdu: &str) -> bool {
-    let before = inputs.instance.instantiated.as_ref().map(|info| &info.levels.vdu_replicas);
+    let before = inputs
+        .instance
+        .instantiated
+        .as_ref()
+        .map(|info| &info.levels.vdu_replicas);
     let after = levels.vdu_replicas.get(vdu);
-    after.is_some()
-        && (inputs.instance.scale_in_doubt || before.and_then(|b| b.get(vdu)) != after)
+    after.is_some() && (inputs.instance.scale_in_doubt || before.and_then(|b| b.get(vdu)) != after)
 }
 
 fn reads(objects: &[ManagedObject]) -> Vec<(ObjectRef, Option<crate::object::Uid>)> {
-    objects.iter().map(|o| (o.object.clone(), o.uid.clone())).collect()
+    objects
+        .iter()
+        .map(|o| (o.object.clone(), o.uid.clone()))
+        .collect()
 }
 
 /// The workloads of the instance, by VDU.
@@ -125,10 +145,16 @@ fn workloads_of(inputs: &Inputs<'_>, levels: &Levels) -> Vec<(String, ObjectRef)
 /// The replicas of its level, where a manifest is a VDU's workload that has replicas.
 pub(super) fn level_replicas(levels: &Levels, manifest: &Value) -> Option<u32> {
     let kind = manifest["kind"].as_str()?;
-    if !matches!(kind, "Deployment" | "StatefulSet" | "ReplicaSet" | "ReplicationController") {
+    if !matches!(
+        kind,
+        "Deployment" | "StatefulSet" | "ReplicaSet" | "ReplicationController"
+    ) {
         return None;
     }
     let name = manifest["metadata"]["name"].as_str()?;
-    let (vdu, _) = levels.workloads.iter().find(|(_, workload)| *workload == name)?;
+    let (vdu, _) = levels
+        .workloads
+        .iter()
+        .find(|(_, workload)| *workload == name)?;
     levels.vdu_replicas.get(vdu).copied()
 }

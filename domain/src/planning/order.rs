@@ -4,15 +4,33 @@
 #[must_use]
 pub fn wave_of(group: &str, kind: &str) -> u32 {
     match kind {
-        "Namespace" | "CustomResourceDefinition" | "PriorityClass" | "StorageClass"
-        | "PersistentVolume" | "IngressClass" | "Node" => 0,
+        "Namespace"
+        | "CustomResourceDefinition"
+        | "PriorityClass"
+        | "StorageClass"
+        | "PersistentVolume"
+        | "IngressClass"
+        | "Node" => 0,
         "ServiceAccount" | "Role" | "RoleBinding" | "ClusterRole" | "ClusterRoleBinding" => 1,
-        "ConfigMap" | "Secret" | "PersistentVolumeClaim" | "LimitRange" | "ResourceQuota"
-        | "NetworkPolicy" | "PodDisruptionBudget" | "PodTemplate" | "Lease"
+        "ConfigMap"
+        | "Secret"
+        | "PersistentVolumeClaim"
+        | "LimitRange"
+        | "ResourceQuota"
+        | "NetworkPolicy"
+        | "PodDisruptionBudget"
+        | "PodTemplate"
+        | "Lease"
         | "ControllerRevision" => 2,
         "Service" | "Endpoints" | "EndpointSlice" => 3,
-        "Deployment" | "StatefulSet" | "DaemonSet" | "ReplicaSet" | "ReplicationController"
-        | "Pod" | "Job" | "CronJob" => 4,
+        "Deployment"
+        | "StatefulSet"
+        | "DaemonSet"
+        | "ReplicaSet"
+        | "ReplicationController"
+        | "Pod"
+        | "Job"
+        | "CronJob" => 4,
         "ValidatingWebhookConfiguration" | "MutatingWebhookConfiguration" => 6,
         _ if is_builtin(group) => 5,
         _ => 7,
@@ -36,10 +54,16 @@ mod tests {
             ("", "Service"),
             ("apps", "Deployment"),
             ("autoscaling", "HorizontalPodAutoscaler"),
-            ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"),
+            (
+                "admissionregistration.k8s.io",
+                "ValidatingWebhookConfiguration",
+            ),
             ("example.org", "Widget"),
         ];
-        let waves: Vec<u32> = order.iter().map(|(group, kind)| wave_of(group, kind)).collect();
+        let waves: Vec<u32> = order
+            .iter()
+            .map(|(group, kind)| wave_of(group, kind))
+            .collect();
         assert_eq!(waves, [0, 1, 2, 3, 4, 5, 6, 7]);
     }
 }

@@ -13,7 +13,9 @@ pub fn recheck(op: &VnfLcmOpOcc, survey: &Survey) -> Vec<Reopened> {
         .iter()
         .enumerate()
         .filter_map(|(step, log)| {
-            let StepState::Done { outcome } = &log.state else { return None };
+            let StepState::Done { outcome } = &log.state else {
+                return None;
+            };
             let why = undone(&log.step.action, outcome, survey)?;
             Some(Reopened { step, why })
         })
@@ -24,15 +26,18 @@ fn undone(action: &Action, outcome: &Outcome, survey: &Survey) -> Option<String>
     match action {
         Action::Apply { object, .. } => applied_no_more(&seen(object, survey)?.pre),
         Action::Delete { object, uid, .. } => match &seen(object, survey)?.pre {
-            PreState::Ours { uid: found, deleting: false, .. } if uid.as_ref() == Some(found) => {
-                Some("it is still there".to_owned())
-            }
+            PreState::Ours {
+                uid: found,
+                deleting: false,
+                ..
+            } if uid.as_ref() == Some(found) => Some("it is still there".to_owned()),
             PreState::Ours { .. } | PreState::Absent | PreState::Foreign { .. } => None,
         },
         Action::SetReplicas { object, to, .. } => match &seen(object, survey)?.pre {
-            PreState::Ours { replicas: Some(found), .. } if found != to => {
-                Some(format!("its replicas are {found} again"))
-            }
+            PreState::Ours {
+                replicas: Some(found),
+                ..
+            } if found != to => Some(format!("its replicas are {found} again")),
             PreState::Ours { .. } | PreState::Absent | PreState::Foreign { .. } => None,
         },
         Action::Evict { vnfc } => survey
@@ -51,7 +56,11 @@ fn undone(action: &Action, outcome: &Outcome, survey: &Survey) -> Option<String>
 }
 
 fn seen<'a>(object: &ObjectRef, survey: &'a Survey) -> Option<&'a Surveyed> {
-    survey.items.iter().chain(&survey.reads).find(|found| found.object.is(object))
+    survey
+        .items
+        .iter()
+        .chain(&survey.reads)
+        .find(|found| found.object.is(object))
 }
 
 fn applied_no_more(pre: &PreState) -> Option<String> {

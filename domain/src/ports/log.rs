@@ -5,7 +5,7 @@ use crate::history::{Envelope, EventBody, StreamId};
 use crate::ids::{NodeId, VnfInstanceId, VnfLcmOpOccId};
 use crate::lcm_op_occ::VnfLcmOpOcc;
 use crate::object::Digest;
-use crate::secret::{Secret, SealedSecret, SecretRef};
+use crate::secret::{SealedSecret, Secret, SecretRef};
 use crate::subscription::LccnSubscription;
 use crate::time::Timestamp;
 use crate::vnf_instance::VnfInstance;

@@ -80,7 +80,12 @@ pub trait Packages: Send + Sync {
     /// # Errors
     ///
     /// `Unavailable`.
-    async fn create(&self, id: VnfPkgId, user_defined_data: Map<String, Value>, at: Timestamp) -> PortResult<PackageRecord>;
+    async fn create(
+        &self,
+        id: VnfPkgId,
+        user_defined_data: Map<String, Value>,
+        at: Timestamp,
+    ) -> PortResult<PackageRecord>;
 
     /// Checks and keeps the content: the record is ONBOARDED and enabled after it, or ERROR with its reason.
     ///
@@ -150,7 +155,11 @@ pub trait Packages: Send + Sync {
     /// # Errors
     ///
     /// As [`Packages::content`]; `Refused` 422 naming a file that is not in the package.
-    async fn manifests(&self, id: &VnfPkgId, def_files: Option<&[String]>) -> PortResult<Vec<Manifest>>;
+    async fn manifests(
+        &self,
+        id: &VnfPkgId,
+        def_files: Option<&[String]>,
+    ) -> PortResult<Vec<Manifest>>;
 }
 
 /// What a grant is asked for.
@@ -183,7 +192,13 @@ pub trait Vims: Send + Sync {
     /// # Errors
     ///
     /// `Refused` 409 when the name is taken by another; `Unavailable`.
-    async fn register(&self, id: VimId, info: VimConnectionInfo, secrets: Vec<crate::secret::SealedSecret>, at: Timestamp) -> PortResult<()>;
+    async fn register(
+        &self,
+        id: VimId,
+        info: VimConnectionInfo,
+        secrets: Vec<crate::secret::SealedSecret>,
+        at: Timestamp,
+    ) -> PortResult<()>;
 
     /// All, in order of registration.
     ///

@@ -29,7 +29,11 @@ pub trait ReadModels: Send + Sync {
     /// # Errors
     ///
     /// `Unavailable`, `Corrupt`.
-    async fn instance(&self, tenant: &Tenant, id: &VnfInstanceId) -> PortResult<Option<Row<VnfInstance>>>;
+    async fn instance(
+        &self,
+        tenant: &Tenant,
+        id: &VnfInstanceId,
+    ) -> PortResult<Option<Row<VnfInstance>>>;
 
     /// All instances.
     ///
@@ -43,7 +47,11 @@ pub trait ReadModels: Send + Sync {
     /// # Errors
     ///
     /// `Unavailable`, `Corrupt`.
-    async fn op_occ(&self, tenant: &Tenant, id: &VnfLcmOpOccId) -> PortResult<Option<Row<VnfLcmOpOcc>>>;
+    async fn op_occ(
+        &self,
+        tenant: &Tenant,
+        id: &VnfLcmOpOccId,
+    ) -> PortResult<Option<Row<VnfLcmOpOcc>>>;
 
     /// All operations.
     ///
@@ -57,7 +65,11 @@ pub trait ReadModels: Send + Sync {
     /// # Errors
     ///
     /// `Unavailable`, `Corrupt`.
-    async fn subscription(&self, tenant: &Tenant, id: &SubscriptionId) -> PortResult<Option<Row<LccnSubscription>>>;
+    async fn subscription(
+        &self,
+        tenant: &Tenant,
+        id: &SubscriptionId,
+    ) -> PortResult<Option<Row<LccnSubscription>>>;
 
     /// All subscriptions.
     ///

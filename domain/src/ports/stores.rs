@@ -97,7 +97,12 @@ pub trait Deliveries: Send + Sync {
     /// # Errors
     ///
     /// `Unavailable`.
-    async fn resend(&self, subscription: &SubscriptionId, id: &DeliveryId, now: Timestamp) -> PortResult<bool>;
+    async fn resend(
+        &self,
+        subscription: &SubscriptionId,
+        id: &DeliveryId,
+        now: Timestamp,
+    ) -> PortResult<bool>;
 
     /// Drops all deliveries of a deleted subscription that are still pending.
     ///
@@ -134,7 +139,12 @@ pub trait Callbacks: Send + Sync {
     /// # Errors
     ///
     /// `Refused` 422 saying what was wrong.
-    async fn test(&self, uri: &str, auth: &CallbackAuth, password: Option<&crate::secret::Secret>) -> PortResult<()>;
+    async fn test(
+        &self,
+        uri: &str,
+        auth: &CallbackAuth,
+        password: Option<&crate::secret::Secret>,
+    ) -> PortResult<()>;
 
     /// POST of a notification.
     async fn send(&self, subscription: &LccnSubscription, body: &Value) -> CallbackAnswer;
@@ -148,7 +158,11 @@ pub trait Renderer: Send + Sync {
     /// # Errors
     ///
     /// `Unavailable`, `Corrupt`.
-    async fn render(&self, delivery: &Delivery, subscription: &LccnSubscription) -> PortResult<Value>;
+    async fn render(
+        &self,
+        delivery: &Delivery,
+        subscription: &LccnSubscription,
+    ) -> PortResult<Value>;
 }
 
 /// Where a fault fires.

@@ -44,18 +44,25 @@ pub fn notification_type(announcement: Announcement) -> &'static str {
 #[must_use]
 pub fn matches(filter: Option<&Value>, facts: &EnvelopeFacts<'_>) -> bool {
     let Some(filter) = filter else { return true };
-    holds(filter, "notificationTypes", notification_type(facts.announcement))
-        && operation_matches(filter, facts)
+    holds(
+        filter,
+        "notificationTypes",
+        notification_type(facts.announcement),
+    ) && operation_matches(filter, facts)
         && instance_matches(&filter["vnfInstanceSubscriptionFilter"], facts)
 }
 
 /// The attribute is absent, or one of its entries is this text.
 fn holds(object: &Value, attribute: &str, text: &str) -> bool {
-    object.get(attribute).is_none_or(|entries| listed(entries, text))
+    object
+        .get(attribute)
+        .is_none_or(|entries| listed(entries, text))
 }
 
 fn listed(entries: &Value, text: &str) -> bool {
-    entries.as_array().is_some_and(|entries| entries.iter().any(|entry| entry == text))
+    entries
+        .as_array()
+        .is_some_and(|entries| entries.iter().any(|entry| entry == text))
 }
 
 fn operation_matches(filter: &Value, facts: &EnvelopeFacts<'_>) -> bool {
@@ -83,7 +90,9 @@ fn instance_matches(filter: &Value, facts: &EnvelopeFacts<'_>) -> bool {
             .is_none_or(|names| facts.instance_name.is_some_and(|name| listed(names, name)))
         && one_of(filter, "vnfProductsFromProviders", |provider| {
             provider["vnfProvider"] == *facts.product.vnf_provider
-                && one_of(provider, "vnfProducts", |product| product_matches(product, facts.product))
+                && one_of(provider, "vnfProducts", |product| {
+                    product_matches(product, facts.product)
+                })
         })
 }
 
@@ -97,9 +106,11 @@ fn product_matches(product: &Value, is: &VnfProduct) -> bool {
 
 /// The attribute is absent, or one of its entries passes.
 fn one_of(object: &Value, attribute: &str, passes: impl Fn(&Value) -> bool) -> bool {
-    object
-        .get(attribute)
-        .is_none_or(|entries| entries.as_array().is_some_and(|entries| entries.iter().any(passes)))
+    object.get(attribute).is_none_or(|entries| {
+        entries
+            .as_array()
+            .is_some_and(|entries| entries.iter().any(passes))
+    })
 }
 
 #[cfg(test)]
@@ -141,15 +152,22 @@ mod tests {
 
     #[test]
     fn every_attribute_lets_through_and_keeps_away() {
-        let inside = |name: &str, value: Value| json!({"vnfInstanceSubscriptionFilter": {name: value}});
+        let inside =
+            |name: &str, value: Value| json!({"vnfInstanceSubscriptionFilter": {name: value}});
         let versions = |v: &str| {
             json!([{"vnfProvider": "Acme", "vnfProducts": [{"vnfProductName": "Router", "versions": [
                 {"vnfSoftwareVersion": "1.0", "vnfdVersions": [v]}]}]}])
         };
         for (filter, expected) in [
             (json!({}), true),
-            (json!({"notificationTypes": ["VnfLcmOperationOccurrenceNotification"]}), true),
-            (json!({"notificationTypes": ["VnfIdentifierCreationNotification"]}), false),
+            (
+                json!({"notificationTypes": ["VnfLcmOperationOccurrenceNotification"]}),
+                true,
+            ),
+            (
+                json!({"notificationTypes": ["VnfIdentifierCreationNotification"]}),
+                false,
+            ),
             (json!({"operationTypes": ["HEAL", "SCALE"]}), true),
             (json!({"operationTypes": ["HEAL"]}), false),
             (json!({"operationStates": ["COMPLETED"]}), true),
@@ -159,8 +177,17 @@ mod tests {
             (inside("vnfInstanceIds", json!(["i-2"])), false),
             (inside("vnfInstanceNames", json!(["west", "east"])), true),
             (inside("vnfInstanceNames", json!(["east"])), false),
-            (inside("vnfProductsFromProviders", json!([{"vnfProvider": "Acme"}])), true),
-            (inside("vnfProductsFromProviders", json!([{"vnfProvider": "Other"}])), false),
+            (
+                inside("vnfProductsFromProviders", json!([{"vnfProvider": "Acme"}])),
+                true,
+            ),
+            (
+                inside(
+                    "vnfProductsFromProviders",
+                    json!([{"vnfProvider": "Other"}]),
+                ),
+                false,
+            ),
             (inside("vnfProductsFromProviders", versions("2.0")), true),
             (inside("vnfProductsFromProviders", versions("3.0")), false),
         ] {

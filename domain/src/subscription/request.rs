@@ -33,7 +33,8 @@ pub fn parse_subscription(body: &Map<String, Value>) -> Result<ParsedSubscriptio
         None | Some(Value::Null) => None,
         Some(filter) => {
             check_filter(filter)?;
-            Some(filter.clone()).filter(|f| f.as_object().is_some_and(|members| !members.is_empty()))
+            Some(filter.clone())
+                .filter(|f| f.as_object().is_some_and(|members| !members.is_empty()))
         }
     };
     Ok(ParsedSubscription {
@@ -62,9 +63,12 @@ fn canonical(value: &Value) -> Value {
             entries.dedup();
             Value::Array(entries)
         }
-        Value::Object(members) => {
-            Value::Object(members.iter().map(|(name, member)| (name.clone(), canonical(member))).collect())
-        }
+        Value::Object(members) => Value::Object(
+            members
+                .iter()
+                .map(|(name, member)| (name.clone(), canonical(member)))
+                .collect(),
+        ),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
     }
 }
@@ -79,17 +83,28 @@ fn callback_uri(body: &Map<String, Value>) -> Result<String, Problem> {
         Some(_) => return Err(invalid("callbackUri must be a text")),
         None => return Err(invalid("callbackUri is missing")),
     };
-    let rest = uri.strip_prefix("https://").or_else(|| uri.strip_prefix("http://"));
-    let has_host = rest.is_some_and(|rest| !rest.is_empty() && !rest.starts_with(['/', '?', '#', ':']));
-    let legal = has_host && uri.len() <= URI_LIMIT && !uri.chars().any(|c| c.is_control() || c.is_whitespace());
+    let rest = uri
+        .strip_prefix("https://")
+        .or_else(|| uri.strip_prefix("http://"));
+    let has_host =
+        rest.is_some_and(|rest| !rest.is_empty() && !rest.starts_with(['/', '?', '#', ':']));
+    let legal = has_host
+        && uri.len() <= URI_LIMIT
+        && !uri.chars().any(|c| c.is_control() || c.is_whitespace());
     if !legal {
         return Err(invalid(format!(
             "callbackUri must be an absolute http or https URI of at most {URI_LIMIT} bytes"
         )));
     }
-    let authority = rest.unwrap_or_default().split(['/', '?', '#']).next().unwrap_or_default();
+    let authority = rest
+        .unwrap_or_default()
+        .split(['/', '?', '#'])
+        .next()
+        .unwrap_or_default();
     if authority.contains('@') {
-        return Err(invalid("callbackUri must not hold a user name or password; use authentication with BASIC"));
+        return Err(invalid(
+            "callbackUri must not hold a user name or password; use authentication with BASIC",
+        ));
     }
     Ok(uri.clone())
 }
@@ -110,18 +125,24 @@ fn authentication(body: &Map<String, Value>) -> Result<Option<(String, Secret)>,
         Some(_) => return Err(invalid("authentication must be an object")),
     };
     let Some(Value::Array(types)) = members.get("authType") else {
-        return Err(invalid("authentication/authType must be an array such as [\"BASIC\"]"));
+        return Err(invalid(
+            "authentication/authType must be an array such as [\"BASIC\"]",
+        ));
     };
     // SOL013 lets the VNFM choose among the types that are offered.
     if !types.iter().any(|t| t == "BASIC") {
         return Err(invalid(unsupported_type(types)));
     }
     let Some(Value::Object(params)) = members.get("paramsBasic") else {
-        return Err(invalid("authentication/paramsBasic with userName and password is missing"));
+        return Err(invalid(
+            "authentication/paramsBasic with userName and password is missing",
+        ));
     };
     let user = basic_member(params, "userName")?;
     if user.contains(':') {
-        return Err(invalid("authentication/paramsBasic/userName must not hold a colon (RFC 7617)"));
+        return Err(invalid(
+            "authentication/paramsBasic/userName must not hold a colon (RFC 7617)",
+        ));
     }
     Ok(Some((user, Secret::new(basic_member(params, "password")?))))
 }
@@ -129,8 +150,12 @@ fn authentication(body: &Map<String, Value>) -> Result<Option<(String, Secret)>,
 fn basic_member(params: &Map<String, Value>, name: &str) -> Result<String, Problem> {
     match params.get(name) {
         Some(Value::String(text)) => Ok(text.clone()),
-        Some(_) => Err(invalid(format!("authentication/paramsBasic/{name} must be a text"))),
-        None => Err(invalid(format!("authentication/paramsBasic/{name} is missing"))),
+        Some(_) => Err(invalid(format!(
+            "authentication/paramsBasic/{name} must be a text"
+        ))),
+        None => Err(invalid(format!(
+            "authentication/paramsBasic/{name} is missing"
+        ))),
     }
 }
 
@@ -159,7 +184,10 @@ enum Shape {
 
 const FILTER: &[(&str, Shape)] = &[
     ("vnfInstanceSubscriptionFilter", Shape::Object(INSTANCES)),
-    ("notificationTypes", Shape::OneOf(&super::filter::NOTIFICATION_TYPES)),
+    (
+        "notificationTypes",
+        Shape::OneOf(&super::filter::NOTIFICATION_TYPES),
+    ),
     ("operationTypes", Shape::OneOf(&OPERATION_TYPES)),
     ("operationStates", Shape::OneOf(&OPERATION_STATES)),
 ];
@@ -171,14 +199,20 @@ const INSTANCES: &[(&str, Shape)] = &[
     ("vnfInstanceNames", Shape::Texts),
 ];
 
-const PROVIDERS: &[(&str, Shape)] =
-    &[("vnfProvider", Shape::Text), ("vnfProducts", Shape::Objects(PRODUCTS))];
+const PROVIDERS: &[(&str, Shape)] = &[
+    ("vnfProvider", Shape::Text),
+    ("vnfProducts", Shape::Objects(PRODUCTS)),
+];
 
-const PRODUCTS: &[(&str, Shape)] =
-    &[("vnfProductName", Shape::Text), ("versions", Shape::Objects(VERSIONS))];
+const PRODUCTS: &[(&str, Shape)] = &[
+    ("vnfProductName", Shape::Text),
+    ("versions", Shape::Objects(VERSIONS)),
+];
 
-const VERSIONS: &[(&str, Shape)] =
-    &[("vnfSoftwareVersion", Shape::Text), ("vnfdVersions", Shape::Texts)];
+const VERSIONS: &[(&str, Shape)] = &[
+    ("vnfSoftwareVersion", Shape::Text),
+    ("vnfdVersions", Shape::Texts),
+];
 
 /// All of SOL003 5.5.4.4: a subscriber may name operations that come later.
 const OPERATION_TYPES: [&str; 12] = [
@@ -211,12 +245,17 @@ fn check_filter(filter: &Value) -> Result<(), Problem> {
 }
 
 fn check_members(value: &Value, known: &[(&str, Shape)], path: &str) -> Result<(), String> {
-    let Value::Object(members) = value else { return Err(format!("{path} must be an object")) };
+    let Value::Object(members) = value else {
+        return Err(format!("{path} must be an object"));
+    };
     for (name, member) in members {
         let at = format!("{path}/{name}");
         let Some((_, shape)) = known.iter().find(|(known, _)| known == name) else {
             let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
-            return Err(format!("{at} is not an attribute of the filter; known are {}", names.join(", ")));
+            return Err(format!(
+                "{at} is not an attribute of the filter; known are {}",
+                names.join(", ")
+            ));
         };
         check_shape(member, shape, &at)?;
     }
@@ -225,12 +264,19 @@ fn check_members(value: &Value, known: &[(&str, Shape)], path: &str) -> Result<(
 
 fn check_shape(value: &Value, shape: &Shape, at: &str) -> Result<(), String> {
     match shape {
-        Shape::Text => value.as_str().map(|_| ()).ok_or_else(|| format!("{at} must be a text")),
+        Shape::Text => value
+            .as_str()
+            .map(|_| ())
+            .ok_or_else(|| format!("{at} must be a text")),
         Shape::Object(known) => check_members(value, known, at),
         Shape::Texts => check_each(value, at, |entry, at| check_shape(entry, &Shape::Text, at)),
         Shape::OneOf(words) => check_each(value, at, |entry, at| {
             let known = entry.as_str().is_some_and(|word| words.contains(&word));
-            if known { Ok(()) } else { Err(format!("{at} must be one of {}", words.join(", "))) }
+            if known {
+                Ok(())
+            } else {
+                Err(format!("{at} must be one of {}", words.join(", ")))
+            }
         }),
         Shape::Objects(known) => check_each(value, at, |entry, at| {
             check_members(entry, known, at)?;
@@ -248,8 +294,13 @@ fn check_each(
     at: &str,
     check: impl Fn(&Value, &str) -> Result<(), String>,
 ) -> Result<(), String> {
-    let Value::Array(entries) = value else { return Err(format!("{at} must be an array")) };
-    entries.iter().enumerate().try_for_each(|(index, entry)| check(entry, &format!("{at}/{index}")))
+    let Value::Array(entries) = value else {
+        return Err(format!("{at} must be an array"));
+    };
+    entries
+        .iter()
+        .enumerate()
+        .try_for_each(|(index, entry)| check(entry, &format!("{at}/{index}")))
 }
 
 #[cfg(test)]
@@ -266,7 +317,8 @@ mod tests {
 
     #[test]
     fn a_request_without_options_asks_for_everything_in_full() {
-        let parsed = parse(&json!({"callbackUri": "http://nfvo.example:8080/cb", "newer": 1})).unwrap();
+        let parsed =
+            parse(&json!({"callbackUri": "http://nfvo.example:8080/cb", "newer": 1})).unwrap();
         assert_eq!(parsed.filter, None);
         assert_eq!(parsed.verbosity, Verbosity::Full);
         assert_eq!(parsed.auth, None);
@@ -278,18 +330,54 @@ mod tests {
         for (body, status, says) in [
             (json!({}), 422, "callbackUri is missing"),
             (json!({"callbackUri": 1}), 422, "callbackUri must be a text"),
-            (json!({"callbackUri": "ftp://x"}), 422, "absolute http or https"),
-            (json!({"callbackUri": "https://u:p@x/"}), 422, "must not hold a user name"),
-            (json!({"callbackUri": uri, "verbosity": "MUCH"}), 422, "FULL, SHORT"),
-            (json!({"callbackUri": uri, "filter": {"vnfInstanceFilter": {}}}), 400, "filter/vnfInstanceFilter is not"),
-            (json!({"callbackUri": uri, "filter": {"operationStates": ["DONE"]}}), 400, "filter/operationStates/0 must be"),
-            (json!({"callbackUri": uri, "filter": {"vnfInstanceSubscriptionFilter": {"vnfdIds": "a"}}}), 400, "vnfdIds must be an array"),
-            (json!({"callbackUri": uri, "authentication": {"authType": ["TLS_CERT"]}}), 422, "TLS_CERT is not supported yet; BASIC is"),
-            (json!({"callbackUri": uri, "authentication": {"authType": ["BASIC"]}}), 422, "paramsBasic"),
+            (
+                json!({"callbackUri": "ftp://x"}),
+                422,
+                "absolute http or https",
+            ),
+            (
+                json!({"callbackUri": "https://u:p@x/"}),
+                422,
+                "must not hold a user name",
+            ),
+            (
+                json!({"callbackUri": uri, "verbosity": "MUCH"}),
+                422,
+                "FULL, SHORT",
+            ),
+            (
+                json!({"callbackUri": uri, "filter": {"vnfInstanceFilter": {}}}),
+                400,
+                "filter/vnfInstanceFilter is not",
+            ),
+            (
+                json!({"callbackUri": uri, "filter": {"operationStates": ["DONE"]}}),
+                400,
+                "filter/operationStates/0 must be",
+            ),
+            (
+                json!({"callbackUri": uri, "filter": {"vnfInstanceSubscriptionFilter": {"vnfdIds": "a"}}}),
+                400,
+                "vnfdIds must be an array",
+            ),
+            (
+                json!({"callbackUri": uri, "authentication": {"authType": ["TLS_CERT"]}}),
+                422,
+                "TLS_CERT is not supported yet; BASIC is",
+            ),
+            (
+                json!({"callbackUri": uri, "authentication": {"authType": ["BASIC"]}}),
+                422,
+                "paramsBasic",
+            ),
         ] {
             let refused = parse(&body).unwrap_err();
             assert_eq!(refused.status, status, "{body}");
-            assert!(refused.detail.contains(says), "{} should say {says}", refused.detail);
+            assert!(
+                refused.detail.contains(says),
+                "{} should say {says}",
+                refused.detail
+            );
         }
     }
 
@@ -305,7 +393,8 @@ mod tests {
     #[test]
     fn the_order_of_arrays_makes_no_other_subscription() {
         let with = |states: Value| {
-            parse(&json!({"callbackUri": "https://a/", "filter": {"operationStates": states}})).unwrap()
+            parse(&json!({"callbackUri": "https://a/", "filter": {"operationStates": states}}))
+                .unwrap()
         };
         let first = with(json!(["FAILED", "COMPLETED"]));
         let existing = LccnSubscription {
@@ -320,6 +409,12 @@ mod tests {
         };
         assert!(is_same(&with(json!(["COMPLETED", "FAILED"])), &existing));
         assert!(!is_same(&with(json!(["COMPLETED"])), &existing));
-        assert!(!is_same(&first, &LccnSubscription { deleted: true, ..existing }));
+        assert!(!is_same(
+            &first,
+            &LccnSubscription {
+                deleted: true,
+                ..existing
+            }
+        ));
     }
 }

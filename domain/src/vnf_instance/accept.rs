@@ -5,7 +5,11 @@ use crate::operation::Operation;
 
 impl VnfInstance {
     /// Whether an operation may begin.
-    pub(super) fn may_begin(&self, operation: Operation, changes_vnfd: bool) -> Result<(), Rejection> {
+    pub(super) fn may_begin(
+        &self,
+        operation: Operation,
+        changes_vnfd: bool,
+    ) -> Result<(), Rejection> {
         match &self.claim {
             Some(claim) if claim.phase == ClaimPhase::Halted => {
                 self.may_begin_beside(claim, operation, changes_vnfd)
@@ -103,7 +107,11 @@ impl VnfInstance {
             ));
         }
         if !self.leftovers.is_empty() {
-            let names: Vec<String> = self.leftovers.iter().map(|l| l.object.to_string()).collect();
+            let names: Vec<String> = self
+                .leftovers
+                .iter()
+                .map(|l| l.object.to_string())
+                .collect();
             return Err(Rejection::NotNow(format!(
                 "a given-up operation left {} in the cluster; terminate the VNF instance to remove them",
                 names.join(", ")

@@ -16,7 +16,11 @@ pub const MODIFIABLE: [&str; 7] = [
 ];
 
 /// Members of a request that are laid over the recorded ones.
-const OVERLAID: [&str; 3] = ["extensions", "vnfConfigurableProperties", "vimConnectionInfo"];
+const OVERLAID: [&str; 3] = [
+    "extensions",
+    "vnfConfigurableProperties",
+    "vimConnectionInfo",
+];
 
 /// The changeable part with an overlay laid over it.
 #[must_use]
@@ -47,7 +51,12 @@ impl VnfInfo {
         if let Some(description) = changes.get("vnfInstanceDescription") {
             self.vnf_instance_description = description.as_str().map(str::to_owned);
         }
-        for member in ["metadata", "extensions", "vnfConfigurableProperties", "vimConnectionInfo"] {
+        for member in [
+            "metadata",
+            "extensions",
+            "vnfConfigurableProperties",
+            "vimConnectionInfo",
+        ] {
             match changes.get(member) {
                 Some(Value::Object(changes)) => merge_members(self.member_mut(member), changes),
                 Some(Value::Null) => self.member_mut(member).clear(),
@@ -64,7 +73,9 @@ impl VnfInstance {
     /// so that the new value wins and stays, whatever becomes of the operation.
     pub(super) fn modified(&self, changes: &Map<String, Value>) -> (VnfInfo, Map<String, Value>) {
         let mut info = self.info.clone().patched(changes);
-        let Some(claim) = &self.claim else { return (info, Map::new()) };
+        let Some(claim) = &self.claim else {
+            return (info, Map::new());
+        };
         let mut overlay = claim.overlay.clone();
         for name in OVERLAID {
             if let (Some(over), Some(change)) = (overlay.get_mut(name), changes.get(name)) {
