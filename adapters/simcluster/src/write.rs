@@ -584,6 +584,10 @@ fn count_generation(kind: &Kind, live: &Value, object: &mut Value) {
         let mut essence = object.clone();
         json::remove(&mut essence, "/metadata");
         json::remove(&mut essence, "/status");
+        // Binding a pod is no change of what it asks for.
+        if kind.is("pods") {
+            json::remove(&mut essence, "/spec/nodeName");
+        }
         essence
     };
     if essence(live) != essence(object) {

@@ -236,10 +236,13 @@ pub(crate) fn compare(kind: &Kind, before: &Value, after: &Value) -> Difference 
 
 /// Parts that are always there on a real server, so nobody owns their existence.
 fn is_struct(path: &[String]) -> bool {
-    matches!(
-        path.last().map(String::as_str),
-        Some("f:metadata" | "f:spec" | "f:status" | "f:template" | "f:strategy" | "f:updateStrategy")
-    )
+    let names: Vec<&str> = path.iter().map(String::as_str).collect();
+    match names.as_slice() {
+        ["f:metadata" | "f:spec" | "f:status"] => true,
+        [.., "f:spec", "f:template" | "f:strategy" | "f:updateStrategy" | "f:jobTemplate"] => true,
+        [.., "f:template" | "f:jobTemplate", "f:metadata" | "f:spec"] => true,
+        _ => false,
+    }
 }
 
 /// A path as conflicts name it: `.spec.containers[name="web"].image`.
