@@ -7,7 +7,7 @@ use cairn_domain::ports::{
     Accepted, Append, Caller, CommandError, PortError, Request, StateAfter, Unit,
 };
 use cairn_domain::secret::SecretRef;
-use cairn_domain::subscription::request::{ParsedSubscription, parse_subscription};
+use cairn_domain::subscription::request::{ParsedSubscription, is_same, parse_subscription};
 use cairn_domain::subscription::{
     self, CallbackAuth, LccnSubscription, LccnSubscriptionCommand, Rejection,
 };
@@ -68,12 +68,8 @@ impl Executor {
         parsed: &ParsedSubscription,
     ) -> Result<Option<SubscriptionId>, CommandError> {
         let known = self.ports.reads.subscriptions(&caller.tenant).await?;
-        Ok(known.into_iter().map(|row| row.state).find_map(|known| {
-            let same = known.callback_uri == parsed.callback_uri
-                && known.filter == parsed.filter
-                && known.verbosity == parsed.verbosity;
-            same.then_some(known.id)
-        }))
+        let same = known.into_iter().map(|row| row.state).find(|known| is_same(parsed, known));
+        Ok(same.map(|known| known.id))
     }
 
     pub(super) async fn unsubscribe(
