@@ -1,0 +1,62 @@
+//! `vims`: clusters that instances may name by `vimId`.
+
+use axum::extract::{Path, State};
+use cairn_api_types::cairn::VimDto;
+use cairn_api_types::request::VIM_REGISTRATION;
+use cairn_domain::ids::VimId;
+use cairn_domain::secret::{SealedSecret, SecretRef, seal};
+use cairn_domain::vim::{VimConnectionInfo, is_secret_member};
+use serde_json::{Map, Value};
+
+use crate::answer::{Answer, created, no_content, ok};
+use crate::app::App;
+use crate::body::JsonBody;
+use crate::problem::ApiError;
+
+pub(super) async fn register(State(app): State<App>, body: JsonBody) -> Answer {
+    let body = body.shaped(&VIM_REGISTRATION)?;
+    let (id, info, secrets) = parse(&app, body)?;
+    app.vims.register(id.clone(), info.clone(), secrets, app.clock.now()).await?;
+    Ok(created(&app.settings.public_url.vim(id.as_str()), &VimDto::of(&id, &info)))
+}
+
+pub(super) async fn list(State(app): State<App>) -> Answer {
+    let vims: Vec<VimDto> =
+        app.vims.list().await?.iter().map(|(id, info)| VimDto::of(id, info)).collect();
+    Ok(ok(&vims))
+}
+
+pub(super) async fn read(State(app): State<App>, Path(id): Path<String>) -> Answer {
+    let parsed = vim_id(&id)?;
+    let info = app.vims.get(&parsed).await?.ok_or_else(|| ApiError::not_found("VIM", &id))?;
+    Ok(ok(&VimDto::of(&parsed, &info)))
+}
+
+pub(super) async fn remove(State(app): State<App>, Path(id): Path<String>) -> Answer {
+    app.vims.remove(&vim_id(&id)?).await?;
+    Ok(no_content())
+}
+
+fn vim_id(text: &str) -> Result<VimId, ApiError> {
+    VimId::parse(text).map_err(|_| ApiError::not_found("VIM", text))
+}
+
+/// Seals the credentials and reads the rest, so that nothing below ever sees them.
+fn parse(
+    app: &App,
+    mut body: Map<String, Value>,
+) -> Result<(VimId, VimConnectionInfo, Vec<SealedSecret>), ApiError> {
+    let id = match body.get("vimId").and_then(Value::as_str) {
+        Some(id) => id.to_owned(),
+        None => app.ids.fresh(),
+    };
+    let id = VimId::parse(id).map_err(|error| ApiError::new(422, error.to_string()))?;
+    body.insert("vimId".to_owned(), Value::String(id.to_string()));
+    let mut secrets = Vec::new();
+    if let Some(access) = body.get_mut("accessInfo") {
+        secrets = seal(access, &is_secret_member, &mut || SecretRef(app.ids.fresh()));
+    }
+    let info = VimConnectionInfo::parse(&Value::Object(body))
+        .map_err(|error| ApiError::new(422, error.to_string()))?;
+    Ok((id, info, secrets))
+}
