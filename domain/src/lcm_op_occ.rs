@@ -19,17 +19,18 @@ pub use event::VnfLcmOpOccEvent;
 pub use fold::evolve;
 
 use crate::ids::{GrantId, Tenant, VnfInstanceId, VnfLcmOpOccId};
-use crate::object::Uid;
+use crate::object::{ObjectRef, Uid};
 use crate::operation::{
     AdditionalParams, CancelMode, ErrorPoint, Operation, OperationState, Params,
 };
 use crate::problem::Problem;
 use crate::time::Timestamp;
+use crate::waits::WaitClass;
 use event::{AffectedVnfc, ChangeType, UndoStep, Wait};
-use plan::{Action, ManagedObject, Outcome, Plan, Step, StepState, Vnfc};
+use plan::{Action, ManagedObject, Outcome, Plan, Step, StepState, Undo, Vnfc};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One try of an operation: from its start or a retry to its halt or end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -109,10 +110,17 @@ pub struct VnfLcmOpOcc {
     pub undo: Vec<UndoLog>,
     /// What is waited for now.
     pub waits: Vec<Wait>,
-    /// Since when each (object, class) has been waited on in this try.
+    /// Since when each (object, class) has been waited on in this try, less its pauses.
     pub wait_clocks: BTreeMap<String, Timestamp>,
-    /// Waits already told in this try, so that flapping adds nothing.
-    pub waits_told: u32,
+    /// Since when a clock of `wait_clocks` stands still.
+    pub wait_pauses: BTreeMap<String, Timestamp>,
+    /// Waits already told in this try by object, so that flapping adds nothing.
+    pub waits_told: BTreeMap<String, u32>,
+    /// Steps of which an answer was lost, or which were found undone, since they were last known to be done:
+    /// their effect may be there, whatever their state says.
+    pub in_doubt: BTreeSet<usize>,
+    /// Undo steps of which an answer was lost.
+    pub undo_in_doubt: BTreeSet<usize>,
     /// A cancel is pending.
     pub cancel: Option<CancelMode>,
     /// Why it halted or ended, the latest; named together with the first.
@@ -172,34 +180,35 @@ impl VnfLcmOpOcc {
             .or_else(|| inventory_in(self.steps.iter().map(|s| &s.state)))
     }
 
-    /// The objects of the instance once this operation is done, with the UIDs learnt so far.
+    /// The objects of the instance once this operation is done, with the UIDs as they are known now.
     #[must_use]
     pub fn objects(&self) -> Vec<ManagedObject> {
-        let planned = self.plan.as_ref().map_or(&[][..], |plan| &plan.objects);
-        planned
-            .iter()
-            .map(|o| ManagedObject {
-                uid: self.uid_of(o),
-                ..o.clone()
-            })
-            .collect()
+        self.plan
+            .as_ref()
+            .map_or_else(Vec::new, |plan| plan.objects.clone())
     }
 
-    /// What this operation may have left in the cluster: objects it applied or may have applied.
+    /// What this operation may have left in the cluster: objects it applied or may have applied, or, of a
+    /// TERMINATE, objects that it has not seen gone.
     #[must_use]
     pub fn leftovers(&self) -> Vec<ManagedObject> {
         if self.operation() == Operation::Terminate {
-            return self.not_yet_gone();
+            return if self.all_gone() {
+                Vec::new()
+            } else {
+                self.objects()
+            };
         }
         self.steps
             .iter()
-            .filter(|log| log.in_effect && !matches!(log.state, StepState::Failed { .. }))
-            .filter_map(|log| match &log.step.action {
+            .enumerate()
+            .filter(|(index, log)| log.in_effect && !self.was_refused(*index))
+            .filter_map(|(_, log)| match &log.step.action {
                 Action::Apply {
                     object, manifest, ..
                 } => Some(ManagedObject {
                     object: object.clone(),
-                    uid: applied_uid(&log.state),
+                    uid: self.uid_of(object),
                     manifest: manifest.clone(),
                 }),
                 Action::Create { .. }
@@ -215,30 +224,63 @@ impl VnfLcmOpOcc {
             .collect()
     }
 
-    fn not_yet_gone(&self) -> Vec<ManagedObject> {
-        let all_gone = self.steps.iter().any(|log| {
-            matches!(
-                &log.state,
-                StepState::Done {
-                    outcome: Outcome::Gone { .. }
-                }
-            )
-        });
-        if all_gone { Vec::new() } else { self.objects() }
-    }
-
-    fn uid_of(&self, managed: &ManagedObject) -> Option<Uid> {
+    /// What this operation knows to be absent: removed by it, or made and undone, or never made.
+    #[must_use]
+    pub fn gone(&self) -> Vec<ObjectRef> {
+        if self.operation() == Operation::Terminate {
+            let objects = if self.all_gone() {
+                self.objects()
+            } else {
+                Vec::new()
+            };
+            return objects.into_iter().map(|managed| managed.object).collect();
+        }
         self.steps
             .iter()
-            .rev()
-            .filter(|log| {
-                log.step
+            .filter(|log| log.step.undo == Undo::Delete && !log.in_effect)
+            .filter_map(|log| log.step.action.object().cloned())
+            .collect()
+    }
+
+    /// All that a TERMINATE deletes is gone, and none of it was made again since.
+    fn all_gone(&self) -> bool {
+        let mut seen_gone = false;
+        for log in &self.steps {
+            match &log.step.action {
+                Action::Delete { .. } if !log.in_effect || !is_done(&log.state) => return false,
+                Action::AwaitGone { .. } => seen_gone = is_done(&log.state),
+                _ => {}
+            }
+        }
+        seen_gone
+    }
+
+    /// The cluster refused the step for good, and nothing speaks for an effect: there is nothing of ours.
+    pub(crate) fn was_refused(&self, index: usize) -> bool {
+        self.steps.get(index).is_some_and(|log| {
+            matches!(
+                &log.state,
+                StepState::Failed {
+                    class: WaitClass::Permanent,
+                    ..
+                }
+            ) && !self.in_doubt.contains(&index)
+                && log
+                    .step
                     .action
                     .object()
-                    .is_some_and(|o| o.is(&managed.object))
-            })
-            .find_map(|log| applied_uid(&log.state))
-            .or_else(|| managed.uid.clone())
+                    .is_none_or(|object| self.uid_of(object).is_none())
+        })
+    }
+
+    /// The UID of an object of the plan, as it is known now.
+    pub(crate) fn uid_of(&self, object: &ObjectRef) -> Option<Uid> {
+        let planned = self.plan.as_ref().map_or(&[][..], |plan| &plan.objects);
+        planned
+            .iter()
+            .find(|managed| managed.object.is(object))?
+            .uid
+            .clone()
     }
 
     /// The difference between the pods before and those given, told apart by UID.
@@ -276,16 +318,8 @@ impl VnfLcmOpOcc {
     }
 }
 
-fn applied_uid(state: &StepState) -> Option<Uid> {
-    match state {
-        StepState::Done {
-            outcome: Outcome::Applied { uid, .. },
-        } => Some(uid.clone()),
-        StepState::Done { .. }
-        | StepState::Open
-        | StepState::Started
-        | StepState::Failed { .. } => None,
-    }
+fn is_done(state: &StepState) -> bool {
+    matches!(state, StepState::Done { .. })
 }
 
 fn inventory_in<'a>(states: impl DoubleEndedIterator<Item = &'a StepState>) -> Option<&'a [Vnfc]> {

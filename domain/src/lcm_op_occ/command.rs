@@ -2,7 +2,8 @@
 
 use super::VnfLcmOpOcc;
 use super::event::{Reopened, VnfLcmOpOccEvent as Event};
-use super::plan::{Outcome, Plan, Step, StepState, Vnfc};
+use super::next::{Next, next_forward, next_undo};
+use super::plan::{Action, Outcome, Plan, Step, StepState, Vnfc};
 use super::undo;
 use crate::ids::{GrantId, Tenant, VnfInstanceId, VnfLcmOpOccId};
 use crate::operation::{
@@ -309,6 +310,8 @@ impl VnfLcmOpOcc {
             VnfLcmOpOccCommand::RequestGrant { at } => self.request_grant(at),
             VnfLcmOpOccCommand::Grant { at, grant_id } => {
                 self.must_be(OperationState::Starting)?;
+                // A cancellation accepted in STARTING ends in ROLLED_BACK, whatever the NFVO says meanwhile.
+                self.must_not_be_cancelled()?;
                 Ok(vec![
                     Event::Granted { at, grant_id },
                     Event::ProcessingStarted { at },
@@ -326,6 +329,9 @@ impl VnfLcmOpOcc {
             VnfLcmOpOccCommand::FixPlan { at, plan } => self.fix_plan(at, plan),
             VnfLcmOpOccCommand::RecheckPlan { at, reopened } => {
                 self.must_be(OperationState::Processing)?;
+                if self.plan.is_none() {
+                    return Err(Rejection::Stale { is: self.state });
+                }
                 Ok(vec![Event::PlanRechecked { at, reopened }])
             }
             VnfLcmOpOccCommand::ReachPoint { at, point } => self.reach_point(at, point),
@@ -333,11 +339,7 @@ impl VnfLcmOpOcc {
             VnfLcmOpOccCommand::Finish { at, step, outcome } => self.finish(at, step, outcome),
             VnfLcmOpOccCommand::LoseAnswer { at, step, why } => {
                 self.must_be_transitional()?;
-                Ok(vec![Event::OutcomeUnknown {
-                    at,
-                    step,
-                    why: crate::problem::shorten(why),
-                }])
+                Ok(self.lose_answer(at, step, why))
             }
             VnfLcmOpOccCommand::Obstruct { at, obstacles } => {
                 self.must_be_transitional()?;
@@ -451,10 +453,40 @@ impl VnfLcmOpOcc {
         if self.point.is_some_and(|reached| reached >= point) {
             return Ok(Vec::new());
         }
+        let follows = match self.point {
+            None => ErrorPoint::NotifyProcessing.number(),
+            Some(reached) => reached.number() + 1,
+        };
+        if point.number() != follows {
+            return Err(Rejection::Stale { is: self.state });
+        }
         Ok(vec![self.point_event(at, point)])
     }
 
+    /// Told once for each time a step is begun: that the cluster stays silent is a wait, not an event each.
+    fn lose_answer(&self, at: Timestamp, step: usize, why: String) -> Vec<Event> {
+        let (doubted, known) = if self.state == OperationState::RollingBack {
+            (&self.undo_in_doubt, self.undo.len())
+        } else {
+            (&self.in_doubt, self.steps.len())
+        };
+        if doubted.contains(&step) || step >= known {
+            return Vec::new();
+        }
+        let why = crate::problem::shorten(why);
+        vec![Event::OutcomeUnknown { at, step, why }]
+    }
+
+    fn must_not_be_cancelled(&self) -> Result<(), Rejection> {
+        match self.cancel {
+            None => Ok(()),
+            Some(_) => Err(Rejection::Stale { is: self.state }),
+        }
+    }
+
     fn begin(&self, at: Timestamp, steps: &[usize]) -> Result<Vec<Event>, Rejection> {
+        // No new step begins once a cancellation is pending.
+        self.must_not_be_cancelled()?;
         if self.state == OperationState::RollingBack {
             let open = steps.iter().filter(|i| {
                 self.undo.get(**i).is_some_and(|log| {
@@ -510,6 +542,11 @@ impl VnfLcmOpOcc {
         }];
         match outcome {
             Outcome::ReplicasSet { from, to } => {
+                // Where the answer of an earlier try was lost, that try has set the number.
+                let from = match &log.undo.step.action {
+                    Action::SetReplicas { from, .. } if self.undo_in_doubt.contains(&undo) => *from,
+                    _ => from,
+                };
                 if let Some(resource) = log.undo.step.action.object().filter(|_| from != to) {
                     events.push(Event::ReplicasRestored {
                         at,
@@ -615,6 +652,9 @@ impl VnfLcmOpOcc {
 
     fn complete(&self, at: Timestamp) -> Result<Vec<Event>, Rejection> {
         self.must_be(OperationState::Processing)?;
+        if next_forward(self) != Next::Complete {
+            return Err(Rejection::Stale { is: self.state });
+        }
         let after = match self.operation() {
             Operation::Terminate => Some(Vec::new()),
             Operation::ModifyInfo => None,
@@ -641,6 +681,9 @@ impl VnfLcmOpOcc {
 
     fn finish_rollback(&self, at: Timestamp) -> Result<Vec<Event>, Rejection> {
         self.must_be(OperationState::RollingBack)?;
+        if next_undo(self) != Next::FinishRollback {
+            return Err(Rejection::Stale { is: self.state });
+        }
         let problem = self
             .first_cause
             .clone()

@@ -1,9 +1,10 @@
 //! What each event means for the state. Total: it never asks whether the fact was allowed.
 
 use super::event::VnfLcmOpOccEvent as Event;
-use super::plan::{Action, Outcome, Plan, Stage, StepState};
+use super::plan::{Action, Outcome, Plan, Stage, Step, StepState, Undo};
 use super::{StepLog, Try, UndoLog, VnfLcmOpOcc};
-use crate::operation::{OperationState, Params};
+use crate::object::{ObjectRef, Uid};
+use crate::operation::{Operation, OperationState, Params};
 use crate::problem::Problem;
 use crate::time::Timestamp;
 
@@ -69,7 +70,10 @@ fn started(event: &Event) -> Option<VnfLcmOpOcc> {
         undo: Vec::new(),
         waits: Vec::new(),
         wait_clocks: std::collections::BTreeMap::new(),
-        waits_told: 0,
+        wait_pauses: std::collections::BTreeMap::new(),
+        waits_told: std::collections::BTreeMap::new(),
+        in_doubt: std::collections::BTreeSet::new(),
+        undo_in_doubt: std::collections::BTreeSet::new(),
         cancel: None,
         error: None,
         first_cause: None,
@@ -86,17 +90,22 @@ impl VnfLcmOpOcc {
             // `OperationStarted` begins a history; a rejected grant is told by what follows it.
             Event::OperationStarted { .. }
             | Event::GrantRejected { .. }
-            | Event::OutcomeUnknown { .. }
             | Event::ReplicasRestored { .. }
             | Event::RollbackVerified { .. } => {}
             Event::GrantRequested { .. } => self.grant_requested = true,
             Event::Granted { grant_id, .. } => self.grant_id = Some(grant_id.clone()),
             Event::ProcessingStarted { at } => self.enter(OperationState::Processing, *at),
-            Event::PlanFixed { plan, .. } => self.plan_is(plan, &[]),
+            Event::PlanFixed { plan, .. } => {
+                if !plan.inventory.is_empty() {
+                    self.inventory_before.clone_from(&plan.inventory);
+                }
+                self.plan_is(plan, &[]);
+            }
             Event::PlanRevised { plan, carried, .. } => self.plan_is(plan, carried),
             Event::PlanRechecked { reopened, .. } => {
                 self.plan_checked = true;
                 for again in reopened {
+                    self.in_doubt.insert(again.step);
                     self.with_step(again.step, |log| log.state = StepState::Open);
                 }
             }
@@ -119,10 +128,17 @@ impl VnfLcmOpOcc {
                 };
                 self.with_step(*step, |log| log.state = state);
             }
-            Event::WaitStarted { wait, .. } | Event::WaitChanged { wait, .. } => {
-                self.wait_told(wait);
+            Event::WaitStarted { at, wait } | Event::WaitChanged { at, wait } => {
+                self.wait_told(*at, wait);
             }
-            Event::WaitEnded { object, .. } => self.waits.retain(|wait| wait.object != *object),
+            Event::OutcomeUnknown { step, .. } => {
+                if self.state == OperationState::RollingBack {
+                    self.undo_in_doubt.insert(*step);
+                } else {
+                    self.in_doubt.insert(*step);
+                }
+            }
+            Event::WaitEnded { at, object } => self.wait_ended(*at, object),
             Event::OperationFailedTemporarily { at, problem } => self.halted(*at, problem),
             Event::RetryStarted { at, .. } => self.retried(*at),
             Event::RollbackStarted { at, undo, .. } => {
@@ -133,9 +149,10 @@ impl VnfLcmOpOcc {
                         state: StepState::Open,
                     })
                     .collect();
+                self.undo_in_doubt.clear();
                 self.enter(OperationState::RollingBack, *at);
             }
-            Event::StepUndoStarted { undo, .. } => self.with_undo(*undo, StepState::Started),
+            Event::StepUndoStarted { undo, .. } => self.undo_begun(*undo),
             Event::StepUndone { undo, outcome, .. } => self.undone(*undo, outcome),
             Event::StepUndoFailed {
                 undo,
@@ -183,13 +200,22 @@ impl VnfLcmOpOcc {
         self.state_entered = at;
         self.waits.clear();
         self.wait_clocks.clear();
-        self.waits_told = 0;
+        self.wait_pauses.clear();
+        self.waits_told.clear();
         self.cancel = None;
         self.advice = None;
     }
 
     fn plan_is(&mut self, plan: &Plan, carried: &[Option<usize>]) {
         let old = std::mem::take(&mut self.steps);
+        let doubted = std::mem::take(&mut self.in_doubt);
+        let in_doubt = |before: &Option<usize>| before.is_some_and(|i| doubted.contains(&i));
+        self.in_doubt = carried
+            .iter()
+            .enumerate()
+            .filter(|(_, b)| in_doubt(b))
+            .map(|(i, _)| i)
+            .collect();
         self.steps = plan
             .steps
             .iter()
@@ -222,25 +248,112 @@ impl VnfLcmOpOcc {
         let state = StepState::Done {
             outcome: outcome.clone(),
         };
-        self.with_step(step, |log| log.state = state);
-        if let Outcome::Inventory { vnfcs } = outcome {
-            self.resource_changes = self.changes_to(vnfcs);
+        self.in_doubt.remove(&step);
+        self.with_step(step, |log| {
+            log.state = state;
+            log.in_effect = true;
+            log.touched = true;
+        });
+        match outcome {
+            Outcome::Inventory { vnfcs } => self.resource_changes = self.changes_to(vnfcs),
+            Outcome::Applied { uid, .. } => {
+                let object = self
+                    .steps
+                    .get(step)
+                    .and_then(|log| log.step.action.object())
+                    .cloned();
+                self.learn(object, Some(uid));
+            }
+            Outcome::Created
+            | Outcome::Deleted { .. }
+            | Outcome::ReplicasSet { .. }
+            | Outcome::Evicted { .. }
+            | Outcome::Kept { .. }
+            | Outcome::Ready
+            | Outcome::Gone { .. }
+            | Outcome::Verified => {}
+        }
+    }
+
+    /// From its undo's intent on nobody knows whether a step is still done: a retry runs it again. What is made
+    /// again has another UID than before.
+    fn undo_begun(&mut self, undo: usize) {
+        self.with_undo(undo, StepState::Started);
+        let Some(UndoLog { undo: begun, .. }) = self.undo.get(undo) else {
+            return;
+        };
+        let Some(step) = begun.undoes else { return };
+        let object = begun.step.action.object().cloned();
+        self.with_step(step, |log| log.state = StepState::Open);
+        self.in_doubt.insert(step);
+        if self
+            .steps
+            .get(step)
+            .is_some_and(|log| matches!(log.step.undo, Undo::Recreate { .. }))
+        {
+            self.learn(object, None);
         }
     }
 
     fn undone(&mut self, undo: usize, outcome: &Outcome) {
-        let undoes = self.undo.get(undo).and_then(|log| log.undo.undoes);
         self.with_undo(
             undo,
             StepState::Done {
                 outcome: outcome.clone(),
             },
         );
-        if let Some(step) = undoes {
-            self.with_step(step, |log| {
-                log.state = StepState::Open;
-                log.in_effect = false;
-            });
+        self.undo_in_doubt.remove(&undo);
+        let Some(UndoLog { undo: done, .. }) = self.undo.get(undo) else {
+            return;
+        };
+        let Some(step) = done.undoes else { return };
+        let object = done.step.action.object().cloned();
+        self.in_doubt.remove(&step);
+        self.with_step(step, |log| {
+            log.state = StepState::Open;
+            log.in_effect = false;
+        });
+        match outcome {
+            Outcome::Applied { uid, .. } => self.learn(object, Some(uid)),
+            Outcome::Deleted { .. } => self.learn(object, None),
+            Outcome::Created
+            | Outcome::ReplicasSet { .. }
+            | Outcome::Evicted { .. }
+            | Outcome::Kept { .. }
+            | Outcome::Ready
+            | Outcome::Gone { .. }
+            | Outcome::Inventory { .. }
+            | Outcome::Verified => {}
+        }
+    }
+
+    /// An object has this UID from now on, or one that is not known: everything that is still to be done with
+    /// it goes by that.
+    fn learn(&mut self, object: Option<ObjectRef>, uid: Option<&Uid>) {
+        let Some(object) = object else { return };
+        let planned = self.plan.iter_mut().flat_map(|plan| &mut plan.objects);
+        for managed in planned.filter(|managed| managed.object.is(&object)) {
+            managed.uid = uid.cloned();
+        }
+        if self.operation() != Operation::Terminate {
+            return;
+        }
+        for log in &mut self.steps {
+            match &mut log.step.action {
+                Action::Delete {
+                    object: deleted,
+                    uid: known,
+                    ..
+                } if deleted.is(&object) => {
+                    *known = uid.cloned();
+                }
+                Action::AwaitGone { objects, .. } => {
+                    for (_, known) in objects.iter_mut().filter(|(one, _)| one.is(&object)) {
+                        *known = uid.cloned();
+                    }
+                }
+                _ => {}
+            }
         }
     }
 
@@ -301,28 +414,29 @@ impl VnfLcmOpOcc {
 }
 
 /// A step of a revised plan takes over how far its predecessor was; its undo stays the one planned first,
-/// for that one knows what was there before the operation.
-fn carry(before: &StepLog, step: &super::plan::Step) -> StepLog {
-    let undo = if before.touched {
-        before.step.undo.clone()
-    } else {
-        step.undo.clone()
-    };
+/// for that one knows what was there before the operation. What was to be removed stays the one thing named
+/// first: by now another may have its name.
+fn carry(before: &StepLog, step: &Step) -> StepLog {
+    if !before.touched {
+        return StepLog {
+            step: step.clone(),
+            ..before.clone()
+        };
+    }
     let action = match (&before.step.action, &step.action) {
-        (Action::SetReplicas { from, .. }, Action::SetReplicas { object, to, .. })
-            if before.touched =>
-        {
+        (Action::SetReplicas { from, .. }, Action::SetReplicas { object, to, .. }) => {
             Action::SetReplicas {
                 object: object.clone(),
                 from: *from,
                 to: *to,
             }
         }
+        (known @ (Action::Delete { .. } | Action::Evict { .. }), _) => known.clone(),
         _ => step.action.clone(),
     };
     StepLog {
-        step: super::plan::Step {
-            undo,
+        step: Step {
+            undo: before.step.undo.clone(),
             action,
             ..step.clone()
         },

@@ -44,7 +44,7 @@ pub fn next(op: &VnfLcmOpOcc) -> Next {
     }
 }
 
-fn next_forward(op: &VnfLcmOpOcc) -> Next {
+pub(super) fn next_forward(op: &VnfLcmOpOcc) -> Next {
     let Some(point) = op.point else {
         return Next::ReachPoint(ErrorPoint::NotifyProcessing);
     };
@@ -74,7 +74,7 @@ fn open_wave(op: &VnfLcmOpOcc, stage: Stage) -> Option<Vec<usize>> {
     first_wave(open.map(|(index, log)| (index, log.step.wave)))
 }
 
-fn next_undo(op: &VnfLcmOpOcc) -> Next {
+pub(super) fn next_undo(op: &VnfLcmOpOcc) -> Next {
     let open = op
         .undo
         .iter()

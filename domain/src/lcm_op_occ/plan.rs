@@ -223,6 +223,9 @@ pub struct Plan {
     /// How often the instance had been patched when it was made.
     #[serde(default)]
     pub patches: u32,
+    /// The pods that existed when it was made.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inventory: Vec<Vnfc>,
 }
 
 /// What came of a step.

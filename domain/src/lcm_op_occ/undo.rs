@@ -9,7 +9,7 @@
 //! | evict | nothing | the workload has made another pod |
 
 use super::event::UndoStep;
-use super::plan::{Action, Outcome, STEP_VERSION, Step, StepState, Undo};
+use super::plan::{Action, STEP_VERSION, Step, Undo};
 use super::{StepLog, VnfLcmOpOcc};
 use crate::object::{Body, ObjectRef, Uid};
 use crate::operation::Operation;
@@ -78,7 +78,8 @@ fn undo_of(op: &VnfLcmOpOcc, index: usize, log: &StepLog, wave: u32) -> Option<U
     let action = match &log.step.undo {
         Undo::Delete => Action::Delete {
             object,
-            uid: known_uid(op, log),
+            // None where its answer was lost: then the owner marks decide.
+            uid: op.uid_of(log.step.action.object()?),
             grace_s: None,
         },
         Undo::Restore { body } | Undo::Recreate { body } => Action::Apply {
@@ -103,28 +104,6 @@ fn undo_of(op: &VnfLcmOpOcc, index: usize, log: &StepLog, wave: u32) -> Option<U
             undo: Undo::Nothing,
         },
     })
-}
-
-/// The UID that a step made; none where its answer was lost, then the owner marks decide.
-fn known_uid(op: &VnfLcmOpOcc, log: &StepLog) -> Option<Uid> {
-    match &log.state {
-        StepState::Done {
-            outcome: Outcome::Applied { uid, .. },
-        } => Some(uid.clone()),
-        StepState::Done { .. }
-        | StepState::Open
-        | StepState::Started
-        | StepState::Failed { .. } => {
-            let object = log.step.action.object()?;
-            op.plan
-                .as_ref()?
-                .objects
-                .iter()
-                .find(|o| o.object.is(object))?
-                .uid
-                .clone()
-        }
-    }
 }
 
 fn changed_to(log: &StepLog) -> u32 {
@@ -153,17 +132,18 @@ struct Touched {
 
 fn touched(op: &VnfLcmOpOcc) -> Touched {
     let mut all = Touched::default();
-    for log in op.steps.iter().filter(|log| log.touched) {
+    for (index, log) in op.steps.iter().enumerate().filter(|(_, log)| log.touched) {
         all.evicted |= matches!(log.step.action, Action::Evict { .. });
         let Some(object) = log.step.action.object().cloned() else {
             continue;
         };
         match &log.step.undo {
             // A refused apply made nothing: what stands there under its name belongs to somebody else.
-            Undo::Delete
-                if matches!(&log.state, StepState::Failed { .. })
-                    && known_uid(op, log).is_none() => {}
-            Undo::Delete => all.deleted.push((object, known_uid(op, log))),
+            Undo::Delete if op.was_refused(index) => {}
+            Undo::Delete => {
+                let uid = op.uid_of(&object);
+                all.deleted.push((object, uid));
+            }
             Undo::Restore { body } | Undo::Recreate { body } => {
                 all.restored.push((object, body.clone()));
             }
@@ -171,6 +151,11 @@ fn touched(op: &VnfLcmOpOcc) -> Touched {
             Undo::Nothing | Undo::Impossible { .. } => {}
         }
     }
+    // What was replaced is deleted, then made again as it was: in the end it is there.
+    let Touched {
+        deleted, restored, ..
+    } = &mut all;
+    deleted.retain(|(object, _)| !restored.iter().any(|(one, _)| one.is(object)));
     all
 }
 
