@@ -57,6 +57,7 @@ fn announce_instance(event: &Instance) -> Option<Announcement> {
         | Instance::Healed { .. }
         | Instance::Terminated { .. }
         | Instance::LeftoversRecorded { .. }
+        | Instance::ObjectsObserved { .. }
         | Instance::VnfcsObserved { .. } => None,
     }
 }

@@ -3,8 +3,8 @@
 
 use crate::lcm_op_occ::plan::Vnfc;
 use crate::lcm_op_occ::{VnfLcmOpOcc, VnfLcmOpOccEvent as Event};
-use crate::operation::{Operation, Params};
-use crate::vnf_instance::{Effect, InstantiatedVnfInfo, VnfInstanceCommand, VnfProduct};
+use crate::operation::Params;
+use crate::vnf_instance::{Effect, InstantiatedVnfInfo, Remains, VnfInstanceCommand, VnfProduct};
 
 /// The instance's command that follows from an event, if any. `op` is the operation after the event;
 /// `product` is the package that a `MODIFY_INFO` of `vnfdId` resolved to.
@@ -46,13 +46,18 @@ pub fn follow(
         Event::OperationFailed { at, .. } => Some(VnfInstanceCommand::GiveUp {
             at: *at,
             op: id,
-            leftovers: op.leftovers(),
-            cluster_uid: op.plan.as_ref().map(|plan| plan.cluster_uid.clone()),
+            remains: Remains {
+                leftovers: op.leftovers(),
+                gone: op.gone(),
+                objects: op.objects(),
+                cluster_uid: op.plan.as_ref().map(|plan| plan.cluster_uid.clone()),
+            },
         }),
         Event::OperationRolledBack { at, inventory, .. } => Some(VnfInstanceCommand::TakeBack {
             at: *at,
             op: id,
             vnfcs: inventory.clone(),
+            objects: op.objects(),
         }),
         Event::OperationCompleted { at, .. } => Some(VnfInstanceCommand::Complete {
             at: *at,
@@ -123,13 +128,4 @@ fn effect(op: &VnfLcmOpOcc, product: Option<&VnfProduct>) -> Effect {
         },
         Params::Terminate { .. } => Effect::Terminated,
     }
-}
-
-/// Whether an operation may be run on an instance that is not instantiated (removal of leftovers).
-#[must_use]
-pub fn needs_instantiated(operation: Operation) -> bool {
-    matches!(
-        operation,
-        Operation::Scale | Operation::ScaleToLevel | Operation::Heal
-    )
 }

@@ -22,7 +22,7 @@ pub use steps::{check_cluster, plan};
 use crate::lcm_op_occ::VnfLcmOpOcc;
 use crate::lcm_op_occ::plan::ManagedObject;
 use crate::object::{Body, ObjectRef};
-use crate::ports::Manifest;
+use crate::ports::{Manifest, Surveyed};
 use crate::vnf_instance::VnfInstance;
 use serde_json::Value;
 
@@ -48,6 +48,31 @@ impl<'a> Inputs<'a> {
             .instantiated
             .as_ref()
             .map_or(&self.instance.leftovers, |info| &info.objects)
+    }
+
+    /// The same, with what this operation has learnt of their UIDs.
+    #[must_use]
+    pub fn known(&self) -> Vec<ManagedObject> {
+        let learnt = self.op.objects();
+        let uid_now = |owned: &ManagedObject| {
+            let found = learnt.iter().find(|known| known.object.is(&owned.object));
+            found.map_or_else(|| owned.uid.clone(), |known| known.uid.clone())
+        };
+        self.owned()
+            .iter()
+            .map(|owned| ManagedObject {
+                uid: uid_now(owned),
+                ..owned.clone()
+            })
+            .collect()
+    }
+
+    /// The wave of an object: in the order that INSTANTIATE named the manifests in, or by its kind.
+    fn wave(&self, place: u32, found: &Surveyed) -> u32 {
+        match self.op.additional.def_files {
+            Some(_) => place,
+            None => wave_of(found.object.group(), &found.object.kind),
+        }
     }
 
     /// Namespace of objects that name none.

@@ -8,7 +8,7 @@ use crate::operation::{AdditionalParams, Leftovers, Levels, Operation, Params};
 use crate::problem::Problem;
 use crate::secret::{SealedSecret, SecretRef, seal};
 use crate::vim::{VimConnectionInfo, is_secret_member};
-use crate::vnf_instance::VnfInstance;
+use crate::vnf_instance::{Standing, VnfInstance};
 use crate::vnfd::{Flavour, LevelTarget, OutOfRange, Vnfd, is_sensitive};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -248,7 +248,9 @@ fn heal(instance: &VnfInstance, body: &Map<String, Value>) -> Result<Params, Pro
             .collect::<Result<Vec<_>, _>>()?,
         Some(_) => return Err(unprocessable("vnfcInstanceId must be a list of texts")),
     };
-    let mut vnfcs = named;
+    // After a given-up termination some objects are missing: only a heal of everything leaves the VNF whole.
+    let whole = instance.standing == Standing::DeleteFail;
+    let mut vnfcs = if whole { Vec::new() } else { named };
     vnfcs.sort();
     vnfcs.dedup();
     Ok(Params::Heal {
@@ -279,6 +281,9 @@ fn modify(body: &Map<String, Value>) -> Result<Params, Problem> {
         .filter(|(name, _)| crate::vnf_instance::MODIFIABLE.contains(&name.as_str()))
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect();
+    if changes.get("vnfdId").is_some_and(Value::is_null) {
+        return Err(unprocessable("vnfdId must be a text: it cannot be removed"));
+    }
     for name in ["vnfInstanceName", "vnfInstanceDescription", "vnfdId"] {
         text(&changes, name)?;
     }

@@ -15,6 +15,7 @@ pub use info::{MODIFIABLE, effective};
 
 use crate::ids::{Tenant, VnfInstanceId, VnfLcmOpOccId, VnfdId};
 use crate::lcm_op_occ::plan::{ManagedObject, Vnfc};
+use crate::object::ObjectRef;
 use crate::operation::{Levels, Operation, OperationState};
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -198,6 +199,19 @@ pub enum Effect {
     Terminated,
 }
 
+/// What a given-up operation did to the objects of its VNF.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Remains {
+    /// What may be left of it in the cluster.
+    pub leftovers: Vec<ManagedObject>,
+    /// What it knows to be absent.
+    pub gone: Vec<ObjectRef>,
+    /// The objects of its plan, with the UIDs that they have now.
+    pub objects: Vec<ManagedObject>,
+    /// In which cluster; absent without a plan.
+    pub cluster_uid: Option<String>,
+}
+
 /// Commands of an instance. All but `Create`, `Delete` and `ObserveVnfcs` come from [`crate::follow`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum VnfInstanceCommand {
@@ -260,10 +274,8 @@ pub enum VnfInstanceCommand {
         at: Timestamp,
         /// Which.
         op: VnfLcmOpOccId,
-        /// What may be left of it in the cluster.
-        leftovers: Vec<ManagedObject>,
-        /// In which cluster.
-        cluster_uid: Option<String>,
+        /// What it did to the objects of the VNF.
+        remains: Remains,
     },
     /// The operation entered `ROLLED_BACK`.
     TakeBack {
@@ -273,6 +285,8 @@ pub enum VnfInstanceCommand {
         op: VnfLcmOpOccId,
         /// Pods after the rollback, where it touched any.
         vnfcs: Option<Vec<Vnfc>>,
+        /// The objects of its plan, with the UIDs that they have now.
+        objects: Vec<ManagedObject>,
     },
     /// An inventory found these pods.
     ObserveVnfcs {
@@ -499,13 +513,13 @@ impl VnfInstance {
                 }])
             }
             VnfInstanceCommand::Complete { at, op, effect } => self.complete(at, op, effect),
-            VnfInstanceCommand::GiveUp {
+            VnfInstanceCommand::GiveUp { at, op, remains } => self.give_up(at, op, remains),
+            VnfInstanceCommand::TakeBack {
                 at,
                 op,
-                leftovers,
-                cluster_uid,
-            } => self.give_up(at, op, leftovers, cluster_uid),
-            VnfInstanceCommand::TakeBack { at, op, vnfcs } => self.take_back(at, op, vnfcs),
+                vnfcs,
+                objects,
+            } => self.take_back(at, op, vnfcs, &objects),
             VnfInstanceCommand::ObserveVnfcs { at, vnfcs } => Ok(self.observe(at, vnfcs)),
             VnfInstanceCommand::Delete { at, by, tenant } => {
                 self.may_be_deleted()?;
@@ -574,19 +588,15 @@ impl VnfInstance {
         &self,
         at: Timestamp,
         op: VnfLcmOpOccId,
-        leftovers: Vec<ManagedObject>,
-        cluster_uid: Option<String>,
+        remains: Remains,
     ) -> Result<Vec<VnfInstanceEvent>, Rejection> {
         self.must_hold(&op)?;
         self.must_be_alone()?;
-        let mut events = Vec::new();
-        if self.instantiated.is_none() {
-            events.push(VnfInstanceEvent::LeftoversRecorded {
-                at,
-                objects: leftovers,
-                cluster_uid,
-            });
-        }
+        let mut events = if self.instantiated.is_some() {
+            self.renamed(at, &remains.objects)
+        } else {
+            vec![self.left_behind(at, remains)]
+        };
         events.push(VnfInstanceEvent::OperationReleased {
             at,
             op,
@@ -595,20 +605,82 @@ impl VnfInstance {
         Ok(events)
     }
 
+    /// What is in the cluster now: what the operation left, and of what was left before whatever it did not
+    /// see go. An operation that failed before it had a plan has seen nothing.
+    fn left_behind(&self, at: Timestamp, remains: Remains) -> VnfInstanceEvent {
+        let Remains {
+            leftovers,
+            gone,
+            objects: _,
+            cluster_uid,
+        } = remains;
+        let stands = |old: &&ManagedObject| {
+            !gone.iter().any(|object| object.is(&old.object))
+                && !leftovers.iter().any(|new| new.object.is(&old.object))
+        };
+        let mut objects: Vec<ManagedObject> =
+            self.leftovers.iter().filter(stands).cloned().collect();
+        objects.extend(leftovers);
+        let cluster_uid = if objects.is_empty() {
+            None
+        } else {
+            cluster_uid.or_else(|| self.leftovers_cluster.clone())
+        };
+        VnfInstanceEvent::LeftoversRecorded {
+            at,
+            objects,
+            cluster_uid,
+        }
+    }
+
     fn take_back(
         &self,
         at: Timestamp,
         op: VnfLcmOpOccId,
         vnfcs: Option<Vec<Vnfc>>,
+        objects: &[ManagedObject],
     ) -> Result<Vec<VnfInstanceEvent>, Rejection> {
         self.must_hold(&op)?;
         let mut events = vnfcs.map_or_else(Vec::new, |vnfcs| self.observe(at, vnfcs));
+        events.extend(self.renamed(at, objects));
         events.push(VnfInstanceEvent::OperationReleased {
             at,
             op,
             outcome: OperationState::RolledBack,
         });
         Ok(events)
+    }
+
+    /// Objects that were made again have other UIDs than recorded: without them nothing could be done with
+    /// them later, for what has another UID is not ours.
+    fn renamed(&self, at: Timestamp, objects: &[ManagedObject]) -> Vec<VnfInstanceEvent> {
+        let known = match &self.instantiated {
+            Some(info) => &info.objects,
+            None => &self.leftovers,
+        };
+        let uid_now = |old: &ManagedObject| {
+            let found = objects.iter().find(|new| new.object.is(&old.object));
+            found.map_or_else(|| old.uid.clone(), |new| new.uid.clone())
+        };
+        let now: Vec<ManagedObject> = known
+            .iter()
+            .map(|old| ManagedObject {
+                uid: uid_now(old),
+                ..old.clone()
+            })
+            .collect();
+        if now == *known {
+            return Vec::new();
+        }
+        if self.instantiated.is_some() {
+            return vec![VnfInstanceEvent::ObjectsObserved { at, objects: now }];
+        }
+        let cluster_uid = self.leftovers_cluster.clone();
+        vec![VnfInstanceEvent::LeftoversRecorded {
+            at,
+            objects: now,
+            cluster_uid,
+        }]
     }
 
     fn observe(&self, at: Timestamp, vnfcs: Vec<Vnfc>) -> Vec<VnfInstanceEvent> {
@@ -697,6 +769,9 @@ impl VnfInstance {
             } => {
                 self.leftovers.clone_from(objects);
                 self.leftovers_cluster.clone_from(cluster_uid);
+            }
+            VnfInstanceEvent::ObjectsObserved { objects, at: _ } => {
+                self.with_info(|info| info.objects.clone_from(objects));
             }
             VnfInstanceEvent::VnfcsObserved { vnfcs, at: _ } => {
                 self.with_info(|info| info.vnfcs.clone_from(vnfcs));

@@ -20,7 +20,7 @@ pub fn survey_request(inputs: &Inputs<'_>) -> SurveyRequest {
             ..SurveyRequest::default()
         },
         Params::Terminate { .. } => SurveyRequest {
-            reads: reads(inputs.owned()),
+            reads: reads(&inputs.known()),
             workloads: workloads(inputs),
             skip_dry_run: true,
             ..SurveyRequest::default()
@@ -39,10 +39,31 @@ fn instantiate(inputs: &Inputs<'_>, levels: &Levels) -> SurveyRequest {
             manifest: manifest.value.clone(),
         })
         .collect();
+    // Leftovers that no manifest describes are looked at too: they are adopted or removed.
+    let described = |left: &ManagedObject| {
+        inputs
+            .manifests
+            .iter()
+            .any(|m| names(&identity(&m.value), &left.object))
+    };
+    let others: Vec<ManagedObject> = inputs
+        .known()
+        .into_iter()
+        .filter(|left| !described(left))
+        .collect();
     SurveyRequest {
         items,
+        reads: reads(&others),
         ..SurveyRequest::default()
     }
+}
+
+/// Whether a manifest's identity is that of an object, whatever namespace it leaves to the default.
+fn names(named: &ObjectRef, object: &ObjectRef) -> bool {
+    object.kind == named.kind
+        && object.group() == named.group()
+        && object.name == named.name
+        && (named.namespace.is_none() || object.namespace == named.namespace)
 }
 
 /// The UID recorded for an object, whatever namespace the manifest leaves to the default.
@@ -51,12 +72,7 @@ fn recorded(inputs: &Inputs<'_>, named: &ObjectRef) -> Option<crate::object::Uid
     known
         .iter()
         .chain(inputs.owned())
-        .find(|o| {
-            o.object.kind == named.kind
-                && o.object.group() == named.group()
-                && o.object.name == named.name
-                && (named.namespace.is_none() || o.object.namespace == named.namespace)
-        })
+        .find(|o| names(named, &o.object))
         .and_then(|o| o.uid.clone())
 }
 
@@ -67,7 +83,7 @@ fn heal_all(inputs: &Inputs<'_>) -> SurveyRequest {
         .as_ref()
         .map(|info| &info.levels);
     let items = inputs
-        .owned()
+        .known()
         .iter()
         .zip(inputs.recorded)
         .map(|(owned, manifest)| SurveyItem {

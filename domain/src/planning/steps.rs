@@ -1,8 +1,7 @@
 //! The steps of each operation.
 
 use super::ask::{level_replicas, number_changes, workloads};
-use super::order::wave_of;
-use super::{Inputs, Keep, identity, is_workload};
+use super::{Inputs, Keep, is_workload};
 use crate::lcm_op_occ::plan::{
     Action, ManagedObject, Plan, PreState, STEP_VERSION, Step, Undo, Vnfc,
 };
@@ -40,7 +39,7 @@ pub fn plan(inputs: &Inputs<'_>, survey: &Survey, keep: &mut Keep<'_>) -> Result
 ///
 /// # Errors
 ///
-/// A [`Problem`] naming both UIDs.
+/// A [`Problem`] naming both clusters; nothing was written.
 pub fn check_cluster(inputs: &Inputs<'_>, survey: &Survey) -> Result<(), Problem> {
     let planned = inputs
         .op
@@ -52,7 +51,8 @@ pub fn check_cluster(inputs: &Inputs<'_>, survey: &Survey) -> Result<(), Problem
         .instantiated
         .as_ref()
         .map(|info| info.cluster_uid.as_str());
-    let leftovers = inputs.instance.leftovers_cluster.as_deref();
+    let left = Some(&inputs.instance.leftovers).filter(|leftovers| !leftovers.is_empty());
+    let leftovers = left.and(inputs.instance.leftovers_cluster.as_deref());
     match planned.filter(|_| inputs.op.has_written()).or(instantiated).or(leftovers) {
         Some(known) if known != survey.cluster_uid => Err(Problem::new(
             409,
@@ -77,9 +77,10 @@ fn empty(inputs: &Inputs<'_>, survey: &Survey) -> Plan {
             .instantiated
             .as_ref()
             .map(|info| info.levels.clone()),
-        objects: inputs.owned().to_vec(),
+        objects: inputs.known(),
         kept: Vec::new(),
         patches: 0,
+        inventory: survey.vnfcs.clone(),
     }
 }
 
@@ -116,23 +117,18 @@ fn settle(
 }
 
 fn instantiate(inputs: &Inputs<'_>, survey: &Survey, levels: &Levels, keep: &mut Keep<'_>) -> Plan {
-    let in_given_order = inputs.op.additional.def_files.is_some();
     let mut plan = Plan {
         levels: Some(levels.clone()),
         objects: Vec::new(),
         ..empty(inputs, survey)
     };
     for (place, (manifest, found)) in (0u32..).zip(inputs.manifests.iter().zip(&survey.items)) {
-        let wave = if in_given_order {
-            place
-        } else {
-            wave_of(found.object.group(), &found.object.kind)
-        };
+        let wave = inputs.wave(place, found);
         let manifest = &manifest.value;
         plan.steps
             .extend(apply_steps(inputs, found, manifest, levels, wave, keep));
         if !found.kind.create_only {
-            plan.objects.push(managed(found, manifest, keep));
+            plan.objects.push(managed(inputs, found, manifest, keep));
         }
     }
     plan.workloads = levels
@@ -148,14 +144,81 @@ fn instantiate(inputs: &Inputs<'_>, survey: &Survey, levels: &Levels, keep: &mut
         .collect();
     let ready = plan.objects.iter().map(|o| o.object.clone()).collect();
     let workloads = plan.workloads.clone();
+    other_leftovers(inputs, survey, &mut plan, keep);
     settle(&mut plan.steps, ready, &[], &workloads);
     plan
 }
 
-fn managed(found: &Surveyed, manifest: &Value, keep: &mut Keep<'_>) -> ManagedObject {
+/// Leftovers that none of the manifests describes: they are the VNF's from now on, or are removed.
+fn other_leftovers(inputs: &Inputs<'_>, survey: &Survey, plan: &mut Plan, keep: &mut Keep<'_>) {
+    let mut gone = Vec::new();
+    for found in &survey.reads {
+        let PreState::Ours { uid, body, .. } = &found.pre else {
+            continue;
+        };
+        let recorded = inputs
+            .owned()
+            .iter()
+            .find(|owned| owned.object.is(&found.object));
+        let Some(recorded) = recorded else { continue };
+        if inputs.op.additional.leftovers == Leftovers::Adopt || is_kept(&found.object.kind) {
+            plan.objects.push(ManagedObject {
+                uid: Some(uid.clone()),
+                ..recorded.clone()
+            });
+            continue;
+        }
+        let object = found.object.clone();
+        gone.push((object.clone(), Some(uid.clone())));
+        let delete = Action::Delete {
+            object,
+            uid: Some(uid.clone()),
+            grace_s: None,
+        };
+        plan.steps.push(step(
+            0,
+            delete,
+            Undo::Recreate {
+                body: kept_body(body, keep),
+            },
+        ));
+    }
+    if !gone.is_empty() {
+        plan.steps.push(step(
+            0,
+            Action::AwaitGone {
+                objects: gone,
+                volumes: false,
+            },
+            Undo::Nothing,
+        ));
+    }
+}
+
+/// What this operation made itself is no leftover that it could replace.
+fn was_begun(inputs: &Inputs<'_>, object: &ObjectRef) -> bool {
+    inputs.op.steps.iter().any(|log| {
+        log.touched
+            && matches!(&log.step.action, Action::Apply { object: applied, .. } if applied.is(object))
+    })
+}
+
+fn is_replaced(inputs: &Inputs<'_>, found: &Surveyed) -> bool {
+    matches!(found.pre, PreState::Ours { .. })
+        && !is_kept(&found.object.kind)
+        && !was_begun(inputs, &found.object)
+        && (inputs.op.additional.leftovers == Leftovers::Replace || found.needs_recreate.is_some())
+}
+
+fn managed(
+    inputs: &Inputs<'_>,
+    found: &Surveyed,
+    manifest: &Value,
+    keep: &mut Keep<'_>,
+) -> ManagedObject {
     let uid = match &found.pre {
-        PreState::Ours { uid, .. } => Some(uid.clone()),
-        PreState::Absent | PreState::Foreign { .. } => None,
+        PreState::Ours { uid, .. } if !is_replaced(inputs, found) => Some(uid.clone()),
+        PreState::Ours { .. } | PreState::Absent | PreState::Foreign { .. } => None,
     };
     ManagedObject {
         object: found.object.clone(),
@@ -173,9 +236,12 @@ fn apply_steps(
     keep: &mut Keep<'_>,
 ) -> Vec<Step> {
     let object = found.object.clone();
+    // Wave 0 belongs to what is removed first.
+    let wave = wave + 1;
     if found.kind.create_only {
         let why = format!("{} can only be created", object.kind);
-        let undo = if object.kind.ends_with("Review") {
+        let review = object.kind.ends_with("Review");
+        let undo = if review {
             Undo::Nothing
         } else {
             Undo::Impossible { why }
@@ -189,38 +255,37 @@ fn apply_steps(
             undo,
         )];
     }
-    let replaced =
-        inputs.op.additional.leftovers == Leftovers::Replace || found.needs_recreate.is_some();
-    let apply = |undo, keep: &mut Keep<'_>| {
-        let action = Action::Apply {
-            object: object.clone(),
-            manifest: keep(manifest),
-            replicas: level_replicas(levels, manifest),
-            force_owned: false,
-        };
-        step(wave + 1, action, undo)
+    let apply = Action::Apply {
+        object: object.clone(),
+        manifest: keep(manifest),
+        replicas: level_replicas(levels, manifest),
+        force_owned: false,
     };
     match &found.pre {
-        PreState::Ours { uid, body, .. } if replaced && !is_kept(&object.kind) => {
-            let mut steps = vec![apply(Undo::Nothing, keep)];
+        PreState::Ours { uid, body, .. } if is_replaced(inputs, found) => {
+            // Undone the other way round: the new one goes, then the old one is made again.
             let body = kept_body(body, keep);
             let delete = Action::Delete {
                 object,
                 uid: Some(uid.clone()),
                 grace_s: None,
             };
-            steps.insert(0, step(0, delete, Undo::Recreate { body }));
-            steps
+            vec![
+                step(0, delete, Undo::Recreate { body }),
+                step(wave, apply, Undo::Delete),
+            ]
         }
         PreState::Ours { body, .. } => {
-            let mut one = apply(Undo::Nothing, keep);
-            one.undo = Undo::Restore {
-                body: kept_body(body, keep),
-            };
-            vec![one]
+            vec![step(
+                wave,
+                apply,
+                Undo::Restore {
+                    body: kept_body(body, keep),
+                },
+            )]
         }
         PreState::Absent | PreState::Foreign { .. } => {
-            vec![apply(undo_of_creation(&object.kind), keep)]
+            vec![step(wave, apply, undo_of_creation(&object.kind))]
         }
     }
 }
@@ -301,12 +366,7 @@ fn live_replicas(survey: &Survey, object: &ObjectRef) -> Result<u32, Problem> {
 
 fn heal_some(inputs: &Inputs<'_>, survey: &Survey, chosen: &[String]) -> Plan {
     let mut plan = empty(inputs, survey);
-    let victims: Vec<Vnfc> = survey
-        .vnfcs
-        .iter()
-        .filter(|vnfc| chosen.contains(&vnfc.id))
-        .cloned()
-        .collect();
+    let victims = victims(inputs, survey, |vnfc| chosen.contains(&vnfc.id));
     let vdus: Vec<&str> = inputs
         .instance
         .vnfcs()
@@ -326,6 +386,27 @@ fn heal_some(inputs: &Inputs<'_>, survey: &Survey, chosen: &[String]) -> Plan {
     plan
 }
 
+/// The pods to be replaced are chosen once: a plan made anew must not evict those that took their place.
+fn victims(inputs: &Inputs<'_>, survey: &Survey, chosen: impl Fn(&Vnfc) -> bool) -> Vec<Vnfc> {
+    if inputs.op.plan.is_none() {
+        return survey
+            .vnfcs
+            .iter()
+            .filter(|vnfc| chosen(vnfc))
+            .cloned()
+            .collect();
+    }
+    let planned = inputs
+        .op
+        .steps
+        .iter()
+        .filter_map(|log| match &log.step.action {
+            Action::Evict { vnfc } => Some(vnfc.clone()),
+            _ => None,
+        });
+    planned.collect()
+}
+
 fn evict(steps: &mut Vec<Step>, victims: &[Vnfc]) {
     steps.extend(victims.iter().map(|vnfc| {
         step(
@@ -339,8 +420,8 @@ fn evict(steps: &mut Vec<Step>, victims: &[Vnfc]) {
 fn heal_all(inputs: &Inputs<'_>, survey: &Survey, keep: &mut Keep<'_>) -> Plan {
     let mut plan = empty(inputs, survey);
     let levels = plan.levels.clone().unwrap_or_default();
-    for (found, manifest) in survey.items.iter().zip(inputs.recorded) {
-        let wave = wave_of(found.object.group(), &found.object.kind);
+    for (place, (found, manifest)) in (0u32..).zip(survey.items.iter().zip(inputs.recorded)) {
+        let wave = inputs.wave(place, found);
         let undo = match &found.pre {
             PreState::Ours { body, .. } => Undo::Restore {
                 body: kept_body(body, keep),
@@ -354,13 +435,19 @@ fn heal_all(inputs: &Inputs<'_>, survey: &Survey, keep: &mut Keep<'_>) -> Plan {
             force_owned: true,
         };
         plan.steps.push(step(wave, action, undo));
-        plan.steps
-            .extend(replicas_in_doubt(inputs, found, manifest, &levels));
+        plan.steps.extend(replicas_in_doubt(
+            inputs,
+            found,
+            manifest,
+            &levels,
+            wave + 1,
+        ));
     }
-    evict(&mut plan.steps, &survey.vnfcs);
+    let victims = victims(inputs, survey, |_| true);
+    evict(&mut plan.steps, &victims);
     let ready = plan.objects.iter().map(|o| o.object.clone()).collect();
     let workloads = plan.workloads.clone();
-    settle(&mut plan.steps, ready, &survey.vnfcs, &workloads);
+    settle(&mut plan.steps, ready, &victims, &workloads);
     plan
 }
 
@@ -370,6 +457,7 @@ fn replicas_in_doubt(
     found: &Surveyed,
     manifest: &Value,
     levels: &Levels,
+    wave: u32,
 ) -> Option<Step> {
     let to = level_replicas(levels, manifest).filter(|_| inputs.instance.scale_in_doubt)?;
     let PreState::Ours {
@@ -384,11 +472,7 @@ fn replicas_in_doubt(
         from: *from,
         to,
     };
-    Some(step(
-        wave_of("apps", "Deployment") + 1,
-        action,
-        Undo::Replicas { from: *from },
-    ))
+    Some(step(wave, action, Undo::Replicas { from: *from }))
 }
 
 fn terminate(inputs: &Inputs<'_>, survey: &Survey, forceful: bool, keep: &mut Keep<'_>) -> Plan {
@@ -397,13 +481,13 @@ fn terminate(inputs: &Inputs<'_>, survey: &Survey, forceful: bool, keep: &mut Ke
         ..empty(inputs, survey)
     };
     let volumes = inputs.op.additional.delete_volumes;
-    let last = survey
-        .reads
-        .iter()
-        .map(|f| wave_of(f.object.group(), &f.object.kind))
-        .max();
+    let waves: Vec<u32> = (0u32..)
+        .zip(&survey.reads)
+        .map(|(place, found)| inputs.wave(place, found))
+        .collect();
+    let last = waves.iter().max().copied().unwrap_or(0);
     let mut gone = Vec::new();
-    for found in &survey.reads {
+    for (wave, found) in waves.into_iter().zip(&survey.reads) {
         let PreState::Ours { uid, body, .. } = &found.pre else {
             continue;
         };
@@ -411,14 +495,13 @@ fn terminate(inputs: &Inputs<'_>, survey: &Survey, forceful: bool, keep: &mut Ke
             plan.kept.push(format!("{}: {why}", found.object));
             continue;
         }
-        let wave = last.unwrap_or(0) - wave_of(found.object.group(), &found.object.kind);
         let action = Action::Delete {
             object: found.object.clone(),
             uid: Some(uid.clone()),
             grace_s: forceful.then_some(0),
         };
         plan.steps.push(step(
-            wave,
+            last - wave,
             action,
             Undo::Recreate {
                 body: kept_body(body, keep),
@@ -448,15 +531,4 @@ fn stays(kind: &str, volumes: bool) -> Option<&'static str> {
         }
         _ => None,
     }
-}
-
-/// The identity that a manifest has in its namespace.
-#[must_use]
-pub fn in_namespace(manifest: &Value, namespace: &str) -> ObjectRef {
-    let named = identity(manifest);
-    let namespace = named
-        .namespace
-        .clone()
-        .or_else(|| Some(namespace.to_owned()));
-    ObjectRef { namespace, ..named }
 }

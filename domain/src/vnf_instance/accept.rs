@@ -86,6 +86,9 @@ impl VnfInstance {
             (Standing::DeployFail, _) => {
                 "its instantiation was given up; instantiate it again, or terminate it to remove what is left"
             }
+            (Standing::DeleteFail, _) if self.instantiated.is_none() => {
+                "removing its leftovers was given up; terminate it again"
+            }
             (Standing::DeleteFail, _) => {
                 "its termination was given up; terminate it again, or heal it"
             }

@@ -176,6 +176,13 @@ pub enum VnfInstanceEvent {
         /// Where: UID of the cluster's `kube-system` namespace.
         cluster_uid: Option<String>,
     },
+    /// Objects were made again by an operation that did not complete: they have other UIDs.
+    ObjectsObserved {
+        /// When.
+        at: Timestamp,
+        /// All objects of the VNF, with the UIDs that they have now.
+        objects: Vec<ManagedObject>,
+    },
     /// An inventory found other pods than recorded.
     VnfcsObserved {
         /// When.
@@ -210,6 +217,7 @@ impl VnfInstanceEvent {
             | Self::Healed { at, .. }
             | Self::Terminated { at }
             | Self::LeftoversRecorded { at, .. }
+            | Self::ObjectsObserved { at, .. }
             | Self::VnfcsObserved { at, .. }
             | Self::VnfIdentifierDeleted { at, .. } => *at,
         }
@@ -230,6 +238,7 @@ impl VnfInstanceEvent {
             Self::Healed { .. } => "Healed",
             Self::Terminated { .. } => "Terminated",
             Self::LeftoversRecorded { .. } => "LeftoversRecorded",
+            Self::ObjectsObserved { .. } => "ObjectsObserved",
             Self::VnfcsObserved { .. } => "VnfcsObserved",
             Self::VnfIdentifierDeleted { .. } => "VnfIdentifierDeleted",
         }
