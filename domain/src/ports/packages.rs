@@ -61,8 +61,8 @@ pub struct PackageRecord {
     pub created_at: Timestamp,
 }
 
-/// One manifest of a package.
-#[derive(Clone, Debug, PartialEq)]
+/// One manifest of a package. `Debug` shows no content: it may be a Secret.
+#[derive(Clone, PartialEq)]
 pub struct Manifest {
     /// Its file in the CSAR.
     pub file: String,
@@ -70,6 +70,15 @@ pub struct Manifest {
     pub document: usize,
     /// The object.
     pub value: Value,
+}
+
+impl std::fmt::Debug for Manifest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Manifest")
+            .field("file", &self.file)
+            .field("document", &self.document)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Onboarded packages, kept in the database. Content is immutable once ONBOARDED.

@@ -1,0 +1,458 @@
+//! A cluster without time or network: objects, pods, and a script of what goes wrong.
+
+use crate::lcm_op_occ::plan::{Action, Outcome, PreState, StepResult, Vnfc};
+use crate::object::{Body, ObjectRef, Uid};
+use crate::planning::{identity, is_workload};
+use crate::ports::{KindFacts, Survey, SurveyRequest, Surveyed};
+use crate::waits::Obstacle;
+use serde_json::Value;
+
+/// An object that exists.
+#[derive(Clone, Debug)]
+pub struct Thing {
+    /// Which.
+    pub object: ObjectRef,
+    /// Its UID.
+    pub uid: Uid,
+    /// As it was applied.
+    pub body: Value,
+    /// It carries our label.
+    pub ours: bool,
+    /// Its number of replicas, where it is a workload.
+    pub replicas: Option<u32>,
+    /// Its pods: name and UID.
+    pub pods: Vec<(String, Uid)>,
+}
+
+#[derive(Clone, Debug)]
+enum Trouble {
+    Refusal(Obstacle),
+    LostAnswer { effect: bool },
+}
+
+#[derive(Clone, Debug)]
+struct Script {
+    call: String,
+    trouble: Trouble,
+    times: u32,
+}
+
+/// The cluster.
+#[derive(Clone, Debug)]
+pub struct Cluster {
+    /// UID of its `kube-system` namespace.
+    pub uid: String,
+    /// What exists.
+    pub things: Vec<Thing>,
+    /// Effects in order, as `kind subject`: what changed something, nothing else.
+    pub effects: Vec<String>,
+    scripts: Vec<Script>,
+    serial: u64,
+}
+
+impl Default for Cluster {
+    fn default() -> Self {
+        Self {
+            uid: "cluster-1".into(),
+            things: Vec::new(),
+            effects: Vec::new(),
+            scripts: Vec::new(),
+            serial: 0,
+        }
+    }
+}
+
+impl Cluster {
+    /// The next `times` calls of this kind and subject (`apply Deployment/web`) are refused.
+    pub fn refuse(&mut self, call: &str, source: &str, reason: &str, times: u32) {
+        let obstacle = Obstacle {
+            object: call
+                .split_once(' ')
+                .map_or(call, |(_, subject)| subject)
+                .to_owned(),
+            source: source.to_owned(),
+            reason: reason.to_owned(),
+            message: format!("scripted {reason}"),
+            progress: 0,
+        };
+        let trouble = Trouble::Refusal(obstacle);
+        self.scripts.push(Script {
+            call: call.to_owned(),
+            trouble,
+            times,
+        });
+    }
+
+    /// The answer of the next call of this kind and subject is lost, with or without its effect.
+    pub fn lose_answer(&mut self, call: &str, effect: bool) {
+        let trouble = Trouble::LostAnswer { effect };
+        self.scripts.push(Script {
+            call: call.to_owned(),
+            trouble,
+            times: 1,
+        });
+    }
+
+    /// Puts an object of somebody else there.
+    pub fn put_foreign(&mut self, manifest: &Value) {
+        self.make(&placed(manifest), manifest, None, false);
+    }
+
+    /// Takes an object away behind our back.
+    pub fn take_away(&mut self, name: &str) {
+        self.things.retain(|thing| thing.object.to_string() != name);
+    }
+
+    /// The object of this `Kind/name`.
+    #[must_use]
+    pub fn thing(&self, name: &str) -> Option<&Thing> {
+        self.things
+            .iter()
+            .find(|thing| thing.object.to_string() == name)
+    }
+
+    /// `Kind/name` of all that exists, sorted.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.things.iter().map(|t| t.object.to_string()).collect();
+        names.sort();
+        names
+    }
+
+    /// Looks at everything; nothing is ever in its way.
+    #[must_use]
+    pub fn survey(&self, request: &SurveyRequest) -> Survey {
+        let items = request
+            .items
+            .iter()
+            .map(|item| self.look(&placed(&item.manifest)))
+            .collect();
+        let reads = request
+            .reads
+            .iter()
+            .map(|(object, _)| self.look(object))
+            .collect();
+        Survey {
+            cluster_uid: self.uid.clone(),
+            items,
+            reads,
+            vnfcs: self.inventory(&request.workloads),
+        }
+    }
+
+    fn look(&self, object: &ObjectRef) -> Surveyed {
+        let pre = match self.things.iter().find(|thing| thing.object.is(object)) {
+            None => PreState::Absent,
+            Some(thing) if !thing.ours => PreState::Foreign {
+                uid: thing.uid.clone(),
+            },
+            Some(thing) => PreState::Ours {
+                uid: thing.uid.clone(),
+                operation_id: None,
+                body: Body::Inline(thing.recorded()),
+                deleting: false,
+                failed: false,
+                replicas: thing.replicas,
+            },
+        };
+        Surveyed {
+            object: object.clone(),
+            kind: KindFacts {
+                create_only: object.kind.ends_with("Review"),
+                scalable: is_workload(&object.kind),
+            },
+            pre,
+            needs_recreate: None,
+        }
+    }
+
+    /// Makes a step true, or says what is in the way.
+    pub fn perform(&mut self, action: &Action) -> StepResult {
+        let call = format!("{} {}", action.kind(), action.subject());
+        match self.trouble(&call) {
+            Some(Trouble::Refusal(obstacle)) => StepResult::NotDone(vec![obstacle]),
+            Some(Trouble::LostAnswer { effect }) => {
+                if effect {
+                    self.act(action, &call);
+                }
+                StepResult::Unknown {
+                    why: "scripted silence".into(),
+                }
+            }
+            None => self.act(action, &call),
+        }
+    }
+
+    fn trouble(&mut self, call: &str) -> Option<Trouble> {
+        let script = self
+            .scripts
+            .iter_mut()
+            .find(|s| s.times > 0 && s.call == call)?;
+        script.times -= 1;
+        Some(script.trouble.clone())
+    }
+
+    fn act(&mut self, action: &Action, call: &str) -> StepResult {
+        let before = (self.serial, self.things.len(), self.replicas());
+        let result = self.effect(action);
+        if before != (self.serial, self.things.len(), self.replicas()) {
+            self.effects.push(call.to_owned());
+        }
+        result
+    }
+
+    fn replicas(&self) -> Vec<Option<u32>> {
+        self.things.iter().map(|thing| thing.replicas).collect()
+    }
+
+    fn effect(&mut self, action: &Action) -> StepResult {
+        match action {
+            Action::Apply {
+                object,
+                manifest,
+                replicas,
+                ..
+            } => self.apply(object, inline(manifest), *replicas),
+            Action::Create { .. } => StepResult::Done(Outcome::Created),
+            Action::Delete { object, uid, .. } => self.delete(object, uid.as_ref()),
+            Action::SetReplicas { object, to, .. } => self.set_replicas(object, *to),
+            Action::Evict { vnfc } => self.evict(&vnfc.uid),
+            Action::AwaitReady { objects, replaced } => self.ready(objects, replaced),
+            Action::AwaitGone { objects, .. } => self.gone(objects),
+            Action::TakeInventory { workloads } => StepResult::Done(Outcome::Inventory {
+                vnfcs: self.inventory(workloads),
+            }),
+            Action::Verify {
+                equal,
+                absent,
+                replicas,
+            } => self.verify(equal, absent, replicas),
+            Action::Unknown(_) => waiting("plan", "UnknownKind"),
+        }
+    }
+
+    fn apply(&mut self, object: &ObjectRef, body: &Value, replicas: Option<u32>) -> StepResult {
+        let Some(thing) = self.things.iter_mut().find(|thing| thing.object.is(object)) else {
+            let uid = self.make(object, body, replicas, true);
+            let overridden = Vec::new();
+            return StepResult::Done(Outcome::Applied {
+                uid,
+                created: true,
+                overridden,
+            });
+        };
+        if !thing.ours {
+            return waiting(&object.to_string(), "NotOurs");
+        }
+        thing.body = body.clone();
+        let uid = thing.uid.clone();
+        StepResult::Done(Outcome::Applied {
+            uid,
+            created: false,
+            overridden: Vec::new(),
+        })
+    }
+
+    fn make(&mut self, object: &ObjectRef, body: &Value, replicas: Option<u32>, ours: bool) -> Uid {
+        let uid = self.fresh("uid");
+        let recorded = body["spec"]["replicas"]
+            .as_u64()
+            .and_then(|n| u32::try_from(n).ok());
+        let number = is_workload(&object.kind).then(|| replicas.or(recorded).unwrap_or(1));
+        self.things.push(Thing {
+            object: object.clone(),
+            uid: uid.clone(),
+            body: body.clone(),
+            ours,
+            replicas: None,
+            pods: Vec::new(),
+        });
+        if let Some(number) = number {
+            self.resize(object, number);
+        }
+        uid
+    }
+
+    fn fresh(&mut self, what: &str) -> Uid {
+        self.serial += 1;
+        Uid(format!("{what}-{}", self.serial))
+    }
+
+    fn resize(&mut self, object: &ObjectRef, to: u32) {
+        let Some(at) = self.things.iter().position(|thing| thing.object.is(object)) else {
+            return;
+        };
+        let wanted = usize::try_from(to).unwrap_or(usize::MAX);
+        while self.things[at].pods.len() < wanted {
+            let place = self.things[at].pods.len();
+            let uid = self.fresh("pod");
+            let name = self.things[at].pod_name(place, &uid);
+            self.things[at].pods.push((name, uid));
+        }
+        self.things[at].pods.truncate(wanted);
+        self.things[at].replicas = Some(to);
+    }
+
+    fn delete(&mut self, object: &ObjectRef, uid: Option<&Uid>) -> StepResult {
+        let before = self.things.len();
+        self.things.retain(|thing| {
+            !(thing.object.is(object) && thing.ours && uid.is_none_or(|uid| *uid == thing.uid))
+        });
+        StepResult::Done(Outcome::Deleted {
+            was_absent: self.things.len() == before,
+        })
+    }
+
+    fn set_replicas(&mut self, object: &ObjectRef, to: u32) -> StepResult {
+        let found = self.things.iter().find(|thing| thing.object.is(object));
+        let Some(from) = found.and_then(|thing| thing.replicas) else {
+            return waiting(&object.to_string(), "Missing");
+        };
+        if from != to {
+            self.resize(object, to);
+        }
+        StepResult::Done(Outcome::ReplicasSet { from, to })
+    }
+
+    fn evict(&mut self, uid: &Uid) -> StepResult {
+        let place = |thing: &Thing| thing.pods.iter().position(|(_, known)| known == uid);
+        let found = self
+            .things
+            .iter()
+            .enumerate()
+            .find_map(|(at, t)| Some((at, place(t)?)));
+        let Some((at, place)) = found else {
+            return StepResult::Done(Outcome::Evicted { was_absent: true });
+        };
+        let fresh = self.fresh("pod");
+        let name = self.things[at].pod_name(place, &fresh);
+        self.things[at].pods[place] = (name, fresh);
+        StepResult::Done(Outcome::Evicted { was_absent: false })
+    }
+
+    fn ready(&self, objects: &[ObjectRef], replaced: &[Uid]) -> StepResult {
+        for object in objects {
+            if !self.things.iter().any(|thing| thing.object.is(object)) {
+                return waiting(&object.to_string(), "Creating");
+            }
+        }
+        let mut pods = self.things.iter().flat_map(|thing| &thing.pods);
+        match pods.find(|(_, uid)| replaced.contains(uid)) {
+            Some((name, _)) => waiting(&format!("Pod/{name}"), "Terminating"),
+            None => StepResult::Done(Outcome::Ready),
+        }
+    }
+
+    fn gone(&self, objects: &[(ObjectRef, Option<Uid>)]) -> StepResult {
+        let stands = |thing: &Thing, object: &ObjectRef, uid: &Option<Uid>| {
+            thing.ours && thing.object.is(object) && uid.as_ref().is_none_or(|u| *u == thing.uid)
+        };
+        let left = self.things.iter().find(|thing| {
+            objects
+                .iter()
+                .any(|(object, uid)| stands(thing, object, uid))
+        });
+        match left {
+            Some(thing) => waiting(&thing.object.to_string(), "Deleting"),
+            None => StepResult::Done(Outcome::Gone {
+                residue: Vec::new(),
+            }),
+        }
+    }
+
+    fn verify(
+        &self,
+        equal: &[(ObjectRef, Body)],
+        absent: &[ObjectRef],
+        replicas: &[(ObjectRef, u32)],
+    ) -> StepResult {
+        let find = |object: &ObjectRef| self.things.iter().find(|thing| thing.object.is(object));
+        for (object, body) in equal {
+            if find(object).is_none_or(|thing| thing.body["data"] != inline(body)["data"]) {
+                return waiting(&object.to_string(), "Differs");
+            }
+        }
+        if let Some(object) = absent
+            .iter()
+            .find(|o| find(o).is_some_and(|thing| thing.ours))
+        {
+            return waiting(&object.to_string(), "Deleting");
+        }
+        for (object, number) in replicas {
+            if find(object).and_then(|thing| thing.replicas) != Some(*number) {
+                return waiting(&object.to_string(), "ReplicasDiffer");
+            }
+        }
+        StepResult::Done(Outcome::Verified)
+    }
+
+    fn inventory(&self, workloads: &[(String, ObjectRef)]) -> Vec<Vnfc> {
+        let mut all = Vec::new();
+        for (vdu_id, object) in workloads {
+            let found = self.things.iter().filter(|thing| thing.object.is(object));
+            for (id, uid) in found.flat_map(|thing| &thing.pods) {
+                all.push(Vnfc {
+                    vdu_id: vdu_id.clone(),
+                    id: id.clone(),
+                    uid: uid.clone(),
+                    namespace: object.namespace.clone().unwrap_or_default(),
+                    workload_kind: object.kind.clone(),
+                });
+            }
+        }
+        all.sort();
+        all
+    }
+}
+
+impl Thing {
+    /// As a survey records it: with the live number of replicas.
+    fn recorded(&self) -> Value {
+        let mut body = self.body.clone();
+        if let Some(replicas) = self.replicas {
+            body["spec"]["replicas"] = replicas.into();
+        }
+        body
+    }
+
+    /// Pods of a `StatefulSet` keep their names, those of others never do.
+    fn pod_name(&self, place: usize, uid: &Uid) -> String {
+        if self.object.kind == "StatefulSet" {
+            format!("{}-{place}", self.object.name)
+        } else {
+            format!("{}-{}", self.object.name, uid.0)
+        }
+    }
+}
+
+fn waiting(object: &str, reason: &str) -> StepResult {
+    let source = if reason == "NotOurs" || reason == "Missing" {
+        "call"
+    } else {
+        "object"
+    };
+    StepResult::NotDone(vec![Obstacle {
+        object: object.to_owned(),
+        source: source.to_owned(),
+        reason: reason.to_owned(),
+        message: String::new(),
+        progress: 0,
+    }])
+}
+
+fn placed(manifest: &Value) -> ObjectRef {
+    let named = identity(manifest);
+    let namespace = named
+        .namespace
+        .clone()
+        .or_else(|| Some("default".to_owned()));
+    ObjectRef { namespace, ..named }
+}
+
+/// Bodies are never blobs here.
+fn inline(body: &Body) -> &Value {
+    match body {
+        Body::Inline(value) => value,
+        Body::Blob(_) => &Value::Null,
+    }
+}
