@@ -32,7 +32,10 @@ pub struct Keeper<'a> {
 impl<'a> Keeper<'a> {
     /// An empty one.
     pub fn new(blobs: &'a dyn Blobs) -> Self {
-        Self { blobs, kept: Vec::new() }
+        Self {
+            blobs,
+            kept: Vec::new(),
+        }
     }
 
     /// Keeps a body inline or as a blob.

@@ -60,17 +60,25 @@ impl Executor {
     /// An executor on these ports.
     #[must_use]
     pub fn new(ports: Ports) -> Self {
-        Self { ports: Arc::new(ports) }
+        Self {
+            ports: Arc::new(ports),
+        }
     }
 
-    async fn carry_out(&self, caller: &Caller, request: &Request) -> Result<Accepted, CommandError> {
+    async fn carry_out(
+        &self,
+        caller: &Caller,
+        request: &Request,
+    ) -> Result<Accepted, CommandError> {
         if let Some(repeated) = self.repeated(caller, request).await? {
             return Ok(repeated);
         }
         let mut conflicts = 0;
         loop {
             match self.once(caller, request).await {
-                Err(CommandError::Port(PortError::Conflict(who))) if conflicts < CONFLICT_BUDGET => {
+                Err(CommandError::Port(PortError::Conflict(who)))
+                    if conflicts < CONFLICT_BUDGET =>
+                {
                     conflicts += 1;
                     info!(conflicts, %who, "decided on an old version, deciding again");
                     self.jitter(conflicts).await;
@@ -86,24 +94,53 @@ impl Executor {
             Request::DeleteInstance { id, if_match } => {
                 self.delete_instance(caller, request, id, *if_match).await
             }
-            Request::StartOperation { id, operation, body, if_match } => {
-                self.start_operation(caller, request, id, *operation, body, *if_match).await
+            Request::StartOperation {
+                id,
+                operation,
+                body,
+                if_match,
+            } => {
+                self.start_operation(caller, request, id, *operation, body, *if_match)
+                    .await
             }
             Request::Retry(id) => {
                 let (at, by, tenant) = self.signature(caller);
-                self.steer(caller, request, id, VnfLcmOpOccCommand::Retry { at, by, tenant }).await
+                self.steer(
+                    caller,
+                    request,
+                    id,
+                    VnfLcmOpOccCommand::Retry { at, by, tenant },
+                )
+                .await
             }
             Request::Rollback(id) => {
                 let (at, by, tenant) = self.signature(caller);
-                self.steer(caller, request, id, VnfLcmOpOccCommand::Rollback { at, by, tenant }).await
+                self.steer(
+                    caller,
+                    request,
+                    id,
+                    VnfLcmOpOccCommand::Rollback { at, by, tenant },
+                )
+                .await
             }
             Request::Fail(id) => {
                 let (at, by, tenant) = self.signature(caller);
-                self.steer(caller, request, id, VnfLcmOpOccCommand::Fail { at, by, tenant }).await
+                self.steer(
+                    caller,
+                    request,
+                    id,
+                    VnfLcmOpOccCommand::Fail { at, by, tenant },
+                )
+                .await
             }
             Request::Cancel(id, mode) => {
                 let (at, by, tenant) = self.signature(caller);
-                let cancel = VnfLcmOpOccCommand::Cancel { at, by, tenant, mode: *mode };
+                let cancel = VnfLcmOpOccCommand::Cancel {
+                    at,
+                    by,
+                    tenant,
+                    mode: *mode,
+                };
                 self.steer(caller, request, id, cancel).await
             }
             Request::Subscribe { body } => self.subscribe(caller, request, body).await,
@@ -112,7 +149,11 @@ impl Executor {
     }
 
     fn signature(&self, caller: &Caller) -> (cairn_domain::time::Timestamp, String, Tenant) {
-        (self.ports.clock.now(), caller.by.clone(), caller.tenant.clone())
+        (
+            self.ports.clock.now(),
+            caller.by.clone(),
+            caller.tenant.clone(),
+        )
     }
 
     async fn steer(
@@ -124,7 +165,9 @@ impl Executor {
     ) -> Result<Accepted, CommandError> {
         let mut session = Session::load(&*self.ports.log, id).await.map_err(refused)?;
         if session.op().is_some_and(|op| op.tenant != caller.tenant) {
-            return Err(CommandError::NotFound(lcm_op_occ::Rejection::NotFound.to_string()));
+            return Err(CommandError::NotFound(
+                lcm_op_occ::Rejection::NotFound.to_string(),
+            ));
         }
         session.decide(command).map_err(refused)?;
         let accepted = Accepted::Done;
@@ -163,12 +206,17 @@ impl Executor {
 impl Commands for Executor {
     async fn execute(&self, caller: Caller, request: Request) -> Result<Accepted, CommandError> {
         let this = self.clone();
-        let task = spawn("command", async move { this.carry_out(&caller, &request).await });
+        let task = spawn(
+            "command",
+            async move { this.carry_out(&caller, &request).await },
+        );
         match task.await {
             Ok(Some(result)) => result,
             Ok(None) | Err(_) => {
                 error!("a command ended by panic");
-                Err(CommandError::Port(PortError::Corrupt("the command ended by panic; see the log".into())))
+                Err(CommandError::Port(PortError::Corrupt(
+                    "the command ended by panic; see the log".into(),
+                )))
             }
         }
     }
@@ -243,9 +291,17 @@ pub(crate) fn invalid(error: PortError) -> CommandError {
 
 impl Executor {
     /// The answer given before under the same key, if there is one.
-    async fn repeated(&self, caller: &Caller, request: &Request) -> Result<Option<Accepted>, CommandError> {
-        let Some(asked) = self.keyed_answer(caller, request, &Accepted::Done) else { return Ok(None) };
-        let Some(known) = self.ports.log.answered(&asked.key).await? else { return Ok(None) };
+    async fn repeated(
+        &self,
+        caller: &Caller,
+        request: &Request,
+    ) -> Result<Option<Accepted>, CommandError> {
+        let Some(asked) = self.keyed_answer(caller, request, &Accepted::Done) else {
+            return Ok(None);
+        };
+        let Some(known) = self.ports.log.answered(&asked.key).await? else {
+            return Ok(None);
+        };
         if known.request_digest != asked.request_digest {
             return Err(CommandError::Invalid(Problem::new(
                 422,
@@ -256,10 +312,18 @@ impl Executor {
     }
 
     fn keyed(&self, caller: &Caller, request: &Request, accepted: &Accepted) -> Unit {
-        Unit { key: self.keyed_answer(caller, request, accepted), ..Unit::default() }
+        Unit {
+            key: self.keyed_answer(caller, request, accepted),
+            ..Unit::default()
+        }
     }
 
-    fn keyed_answer(&self, caller: &Caller, request: &Request, accepted: &Accepted) -> Option<KeyedAnswer> {
+    fn keyed_answer(
+        &self,
+        caller: &Caller,
+        request: &Request,
+        accepted: &Accepted,
+    ) -> Option<KeyedAnswer> {
         let key = caller.idempotency_key.as_ref()?;
         // The digest is keyed: the request may hold secrets.
         let digest = self.ports.blobs.name(format!("{request:?}").as_bytes());

@@ -49,7 +49,13 @@ impl FaultBoard {
     /// An empty board. `crash` ends the process; in tests it may do less.
     #[must_use]
     pub fn new(node: NodeId, work: Arc<dyn WorkQueue>, crash: Box<dyn Fn() + Send + Sync>) -> Self {
-        Self { faults: Mutex::new(Vec::new()), changed: Notify::new(), node, work, crash }
+        Self {
+            faults: Mutex::new(Vec::new()),
+            changed: Notify::new(),
+            node,
+            work,
+            crash,
+        }
     }
 
     fn locked(&self) -> std::sync::MutexGuard<'_, Vec<Fault>> {
@@ -61,7 +67,9 @@ impl FaultBoard {
     pub fn fire(&self, op: &VnfLcmOpOcc, place: Place) -> Fired {
         let fault = {
             let mut faults = self.locked();
-            let Some(hit) = faults.iter_mut().find(|f| f.times > 0 && matches_op(f, op) && is_at(f, place))
+            let Some(hit) = faults
+                .iter_mut()
+                .find(|f| f.times > 0 && matches_op(f, op) && is_at(f, place))
             else {
                 return Fired::Nothing;
             };
@@ -98,8 +106,13 @@ impl FaultBoard {
 }
 
 fn matches_op(fault: &Fault, op: &VnfLcmOpOcc) -> bool {
-    fault.operation.is_none_or(|operation| operation == op.operation())
-        && fault.vnf_instance_id.as_ref().is_none_or(|id| *id == op.vnf_instance_id)
+    fault
+        .operation
+        .is_none_or(|operation| operation == op.operation())
+        && fault
+            .vnf_instance_id
+            .as_ref()
+            .is_none_or(|id| *id == op.vnf_instance_id)
 }
 
 fn is_at(fault: &Fault, place: Place) -> bool {
@@ -143,16 +156,22 @@ impl Faults for FaultBoard {
     async fn replace(&self, faults: Vec<Fault>) -> PortResult<()> {
         let others = self.work.other_nodes(&self.node).await?;
         if others > 0 {
-            return Err(refused(409, format!("{others} other replicas live; faults need a single one")));
+            return Err(refused(
+                409,
+                format!("{others} other replicas live; faults need a single one"),
+            ));
         }
         if faults.len() > LIMIT {
             return Err(refused(422, format!("at most {LIMIT} faults can be set")));
         }
-        let impossible = faults.iter().find(|f| {
-            matches!(f.at, FaultPoint::State { state } if state != OperationState::Starting)
-        });
+        let impossible = faults.iter().find(
+            |f| matches!(f.at, FaultPoint::State { state } if state != OperationState::Starting),
+        );
         if impossible.is_some() {
-            return Err(refused(422, "at.state: only STARTING; use errorPoint for later places".into()));
+            return Err(refused(
+                422,
+                "at.state: only STARTING; use errorPoint for later places".into(),
+            ));
         }
         *self.locked() = faults;
         self.changed.notify_waiters();

@@ -3,11 +3,11 @@
 
 use crate::runner::Runner;
 use crate::unit::{Session, UnitError};
+use cairn_domain::ids::Tenant;
 use cairn_domain::lcm_op_occ::plan::{Action, StepResult, StepState};
 use cairn_domain::lcm_op_occ::{VnfLcmOpOcc, VnfLcmOpOccCommand};
 use cairn_domain::operation::OperationState;
 use cairn_domain::ports::{PortError, ReadModels, Scope, Unit};
-use cairn_domain::ids::Tenant;
 use cairn_domain::vnf_instance::VnfInstance;
 use std::sync::Arc;
 use std::time::Duration;
@@ -67,8 +67,13 @@ async fn look(runner: &Runner, op: &VnfLcmOpOcc) {
             return;
         }
     };
-    let looked = runner.ports.platform.perform(&scope, action, &runner.bodies);
-    let Ok(StepResult::Done(_)) = tokio::time::timeout(LOOK, looked).await else { return };
+    let looked = runner
+        .ports
+        .platform
+        .perform(&scope, action, &runner.bodies);
+    let Ok(StepResult::Done(_)) = tokio::time::timeout(LOOK, looked).await else {
+        return;
+    };
     let reason = format!("{} is ready now; a retry would succeed", action.subject());
     if let Err(failed) = advise(runner, op, reason).await {
         debug!(lcm_op_occ.id = %op.id, error = %failed, "the operation moved on meanwhile");
@@ -77,7 +82,10 @@ async fn look(runner: &Runner, op: &VnfLcmOpOcc) {
 
 /// The wait that ended the try: only waits are looked at, for they write nothing.
 fn waited_for(op: &VnfLcmOpOcc) -> Option<&Action> {
-    let failed = op.steps.iter().find(|log| matches!(log.state, StepState::Failed { .. }))?;
+    let failed = op
+        .steps
+        .iter()
+        .find(|log| matches!(log.state, StepState::Failed { .. }))?;
     let action = &failed.step.action;
     matches!(action, Action::AwaitReady { .. }).then_some(action)
 }
@@ -93,7 +101,10 @@ async fn scope(runner: &Runner, op: &VnfLcmOpOcc) -> Result<Option<Scope>, PortE
         operation: op.id.clone(),
         known_operations: known(&instance),
         package_digest: String::new(),
-        namespace: op.plan.as_ref().map_or_else(String::new, |plan| plan.namespace.clone()),
+        namespace: op
+            .plan
+            .as_ref()
+            .map_or_else(String::new, |plan| plan.namespace.clone()),
         take_over: false,
     }))
 }
@@ -104,10 +115,17 @@ fn known(instance: &VnfInstance) -> Vec<cairn_domain::ids::VnfLcmOpOccId> {
 
 async fn advise(runner: &Runner, op: &VnfLcmOpOcc, reason: String) -> Result<(), UnitError> {
     let mut session = Session::load(&*runner.ports.log, &op.id).await?;
-    session.decide(VnfLcmOpOccCommand::Advise { at: runner.ports.clock.now(), reason })?;
+    session.decide(VnfLcmOpOccCommand::Advise {
+        at: runner.ports.clock.now(),
+        reason,
+    })?;
     if session.is_empty() {
         return Ok(());
     }
-    runner.ports.log.append(session.into_unit(Unit::default())).await?;
+    runner
+        .ports
+        .log
+        .append(session.into_unit(Unit::default()))
+        .await?;
     Ok(())
 }

@@ -20,9 +20,10 @@ use cairn_domain::ports::{
     Blobs, Clock, ContainerPlatform, EventLog, Lease, Metrics, Nfvo, Packages, WorkQueue,
 };
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
@@ -32,6 +33,8 @@ const SWEEP_MS: u64 = 1000;
 const CLAIM_BREATH: Duration = Duration::from_millis(20);
 /// How often leases are renewed; a lease lasts 10 s.
 const HEARTBEAT: Duration = Duration::from_secs(3);
+/// How long a lease is trusted without having been renewed: a little less than it lasts.
+pub(crate) const LEASE_TRUSTED: Duration = Duration::from_secs(9);
 /// How long running calls get to end when the process is asked to.
 const HANDOVER: Duration = Duration::from_millis(1500);
 /// How long an operation that cannot be worked on is left alone.
@@ -77,6 +80,8 @@ pub struct Runner {
     pub(crate) ports: Ports,
     pub(crate) settings: Settings,
     pub(crate) bodies: StoredBodies,
+    /// When the leases were renewed last; asked for before the answer was known.
+    renewed: Mutex<Instant>,
 }
 
 struct Running {
@@ -90,7 +95,17 @@ impl Runner {
     #[must_use]
     pub fn new(ports: Ports, settings: Settings) -> Self {
         let bodies = StoredBodies(ports.blobs.clone());
-        Self { ports, settings, bodies }
+        Self {
+            ports,
+            settings,
+            bodies,
+            renewed: Mutex::new(Instant::now()),
+        }
+    }
+
+    /// When the leases of this process were renewed last.
+    pub(crate) fn renewed(&self) -> Instant {
+        *self.renewed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Works until `stop`; then hands its operations over: leases are released, so that any replica goes on at once.
@@ -143,10 +158,18 @@ impl Runner {
             Ok(None) | Err(_) => Some("the runner's task ended by panic; see the log".to_owned()),
         };
         let given_back = match reason {
-            None => self.ports.work.release(&self.settings.node, std::slice::from_ref(&lease)).await,
+            None => {
+                self.ports
+                    .work
+                    .release(&self.settings.node, std::slice::from_ref(&lease))
+                    .await
+            }
             Some(reason) => {
                 tracing::error!(lcm_op_occ.id = %lease.op, %reason, "quarantined");
-                self.ports.work.quarantine(&lease, &reason, QUARANTINE_MS).await
+                self.ports
+                    .work
+                    .quarantine(&lease, &reason, QUARANTINE_MS)
+                    .await
             }
         };
         if let Err(failed) = given_back {
@@ -156,8 +179,15 @@ impl Runner {
 
     async fn heartbeat(&self, running: &mut HashMap<VnfLcmOpOccId, Running>) {
         let leases: Vec<Lease> = running.values().map(|one| one.lease.clone()).collect();
-        match self.ports.work.heartbeat(&self.settings.node, &leases).await {
+        let asked = Instant::now();
+        match self
+            .ports
+            .work
+            .heartbeat(&self.settings.node, &leases)
+            .await
+        {
             Ok(held) => {
+                *self.renewed.lock().unwrap_or_else(PoisonError::into_inner) = asked;
                 for one in running.values().filter(|one| !held.contains(&one.lease)) {
                     if !one.task.is_finished() {
                         warn!(lcm_op_occ.id = %one.lease.op, "lease lost; another process goes on");

@@ -25,7 +25,10 @@ where
     )
 }
 
-#[expect(clippy::disallowed_methods, reason = "this is the supervised spawn that others must use")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the supervised spawn that others must use"
+)]
 fn spawn_bare<F>(future: F) -> JoinHandle<F::Output>
 where
     F: Future + Send + 'static,

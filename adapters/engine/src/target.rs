@@ -3,7 +3,9 @@
 use cairn_domain::ids::VimId;
 use cairn_domain::ports::{PortError, PortResult, Vault, Vims};
 use cairn_domain::problem::Problem;
-use cairn_domain::vim::{ClusterAccess, Credential, SealedCredential, VimConnectionInfo, VimTarget};
+use cairn_domain::vim::{
+    ClusterAccess, Credential, SealedCredential, VimConnectionInfo, VimTarget,
+};
 use cairn_domain::vnf_instance::VnfInfo;
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -18,7 +20,11 @@ pub struct Targets {
 impl Targets {
     /// `configured`: VIMs that the platform adapter was started with; the first is the default.
     pub fn new(vims: Arc<dyn Vims>, vault: Arc<dyn Vault>, configured: Vec<VimId>) -> Self {
-        Self { vims, vault, configured }
+        Self {
+            vims,
+            vault,
+            configured,
+        }
     }
 
     /// Where an instance runs: its first `vimConnectionInfo` entry, else the default VIM.
@@ -37,7 +43,11 @@ impl Targets {
 
     async fn of(&self, entry: &VimConnectionInfo) -> PortResult<ClusterAccess> {
         match target(entry)? {
-            VimTarget::Direct { endpoint, ca_pem, credential } => Ok(ClusterAccess::Direct {
+            VimTarget::Direct {
+                endpoint,
+                ca_pem,
+                credential,
+            } => Ok(ClusterAccess::Direct {
                 endpoint,
                 ca_pem,
                 credential: self.reveal(credential).await?,
@@ -49,7 +59,11 @@ impl Targets {
     async fn registered(&self, id: &VimId) -> PortResult<ClusterAccess> {
         if let Some(info) = self.vims.get(id).await? {
             return match target(&info)? {
-                VimTarget::Direct { endpoint, ca_pem, credential } => Ok(ClusterAccess::Direct {
+                VimTarget::Direct {
+                    endpoint,
+                    ca_pem,
+                    credential,
+                } => Ok(ClusterAccess::Direct {
                     endpoint,
                     ca_pem,
                     credential: self.reveal(credential).await?,
@@ -70,7 +84,10 @@ impl Targets {
                 Ok(Credential::BearerToken(self.vault.reveal(&token).await?))
             }
             SealedCredential::ClientCertificate { certificate, key } => {
-                Ok(Credential::ClientCertificate { certificate, key: self.vault.reveal(&key).await? })
+                Ok(Credential::ClientCertificate {
+                    certificate,
+                    key: self.vault.reveal(&key).await?,
+                })
             }
         }
     }
@@ -81,7 +98,11 @@ impl Targets {
     ///
     /// `Refused` 422 naming the VIM.
     pub async fn check(&self, entries: Option<&Map<String, Value>>) -> PortResult<()> {
-        for entry in entries.into_iter().flat_map(Map::values).filter(|e| !e.is_null()) {
+        for entry in entries
+            .into_iter()
+            .flat_map(Map::values)
+            .filter(|e| !e.is_null())
+        {
             if let VimTarget::Registered(id) = target(&parse(entry)?)?
                 && !self.configured.contains(&id)
                 && self.vims.get(&id).await?.is_none()
@@ -94,16 +115,20 @@ impl Targets {
 }
 
 fn parse(entry: &Value) -> PortResult<VimConnectionInfo> {
-    VimConnectionInfo::parse(entry).map_err(|e| PortError::Refused(Problem::new(422, e.to_string())))
+    VimConnectionInfo::parse(entry)
+        .map_err(|e| PortError::Refused(Problem::new(422, e.to_string())))
 }
 
 fn target(info: &VimConnectionInfo) -> PortResult<VimTarget> {
-    info.target().map_err(|e| PortError::Refused(Problem::new(422, e.to_string())))
+    info.target()
+        .map_err(|e| PortError::Refused(Problem::new(422, e.to_string())))
 }
 
 fn unknown(id: &VimId) -> PortError {
     PortError::Refused(Problem::new(
         422,
-        format!("vimConnectionInfo names VIM {id}, which is not registered; register it under /cairn/v1/vims, or give interfaceInfo.endpoint"),
+        format!(
+            "vimConnectionInfo names VIM {id}, which is not registered; register it under /cairn/v1/vims, or give interfaceInfo.endpoint"
+        ),
     ))
 }

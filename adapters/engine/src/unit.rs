@@ -54,13 +54,14 @@ impl Session {
 
     /// Loads an operation and its instance.
     pub async fn load(log: &dyn EventLog, op_id: &VnfLcmOpOccId) -> Result<Self, UnitError> {
-        let (op, op_version) =
-            log.op_occ(op_id).await?.ok_or(lcm_op_occ::Rejection::NotFound)?;
-        let instance_id = op.vnf_instance_id.clone();
-        let (instance, instance_version) = log
-            .instance(&instance_id)
+        let (op, op_version) = log
+            .op_occ(op_id)
             .await?
-            .ok_or_else(|| PortError::Corrupt(format!("operation {op_id} has no instance {instance_id}")))?;
+            .ok_or(lcm_op_occ::Rejection::NotFound)?;
+        let instance_id = op.vnf_instance_id.clone();
+        let (instance, instance_version) = log.instance(&instance_id).await?.ok_or_else(|| {
+            PortError::Corrupt(format!("operation {op_id} has no instance {instance_id}"))
+        })?;
         Ok(Self {
             op_id: op_id.clone(),
             op: Some(op),
@@ -132,7 +133,11 @@ impl Session {
                 stream: StreamId::VnfLcmOpOcc(self.op_id),
                 expected_version: self.op_version,
                 vnf_instance_id: Some(self.instance_id.clone()),
-                events: self.op_events.into_iter().map(EventBody::VnfLcmOpOcc).collect(),
+                events: self
+                    .op_events
+                    .into_iter()
+                    .map(EventBody::VnfLcmOpOcc)
+                    .collect(),
                 state: StateAfter::VnfLcmOpOcc(Box::new(op)),
             });
         }
@@ -141,7 +146,11 @@ impl Session {
                 stream: StreamId::VnfInstance(self.instance_id.clone()),
                 expected_version: self.instance_version,
                 vnf_instance_id: Some(self.instance_id),
-                events: self.instance_events.into_iter().map(EventBody::VnfInstance).collect(),
+                events: self
+                    .instance_events
+                    .into_iter()
+                    .map(EventBody::VnfInstance)
+                    .collect(),
                 state: StateAfter::VnfInstance(Box::new(instance)),
             });
         }
@@ -151,7 +160,13 @@ impl Session {
 
 /// A unit fenced by a lease.
 pub fn fenced(op: &VnfLcmOpOccId, number: u64) -> Unit {
-    Unit { fence: Some(Fence { op: op.clone(), number }), ..Unit::default() }
+    Unit {
+        fence: Some(Fence {
+            op: op.clone(),
+            number,
+        }),
+        ..Unit::default()
+    }
 }
 
 /// The last position that was written.

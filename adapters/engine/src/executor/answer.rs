@@ -30,9 +30,9 @@ fn parse(text: &str) -> Option<Accepted> {
         Some(("instance", id)) => VnfInstanceId::parse(id).ok().map(Accepted::Instance),
         Some(("operation", id)) => VnfLcmOpOccId::parse(id).ok().map(Accepted::Operation),
         Some(("subscription", id)) => SubscriptionId::parse(id).ok().map(Accepted::Subscription),
-        Some(("same-subscription", id)) => {
-            SubscriptionId::parse(id).ok().map(Accepted::SameSubscription)
-        }
+        Some(("same-subscription", id)) => SubscriptionId::parse(id)
+            .ok()
+            .map(Accepted::SameSubscription),
         Some(_) | None => None,
     }
 }

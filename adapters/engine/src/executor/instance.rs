@@ -11,9 +11,7 @@ use cairn_domain::ports::{
 use cairn_domain::problem::Problem;
 use cairn_domain::request::seal_request;
 use cairn_domain::secret::SecretRef;
-use cairn_domain::vnf_instance::{
-    self, VnfInfo, VnfInstance, VnfInstanceCommand, VnfProduct,
-};
+use cairn_domain::vnf_instance::{self, VnfInfo, VnfInstance, VnfInstanceCommand, VnfProduct};
 use cairn_domain::vnfd::Vnfd;
 use serde_json::{Map, Value};
 
@@ -24,7 +22,10 @@ impl Executor {
         request: &Request,
         body: &Map<String, Value>,
     ) -> Result<Accepted, CommandError> {
-        let named = body.get("vnfdId").and_then(Value::as_str).unwrap_or_default();
+        let named = body
+            .get("vnfdId")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
         let (record, vnfd) = self.enabled_package(named).await?;
         let mut body = body.clone();
         let ids = &self.ports.ids;
@@ -39,8 +40,12 @@ impl Executor {
             info: initial_info(&vnfd, &body),
         };
         let accepted = Accepted::Instance(id.clone());
-        let unit = Unit { secrets, ..self.keyed(caller, request, &accepted) };
-        self.write(decided(&id, None, 0, create, unit)?, accepted).await
+        let unit = Unit {
+            secrets,
+            ..self.keyed(caller, request, &accepted)
+        };
+        self.write(decided(&id, None, 0, create, unit)?, accepted)
+            .await
     }
 
     pub(super) async fn delete_instance(
@@ -57,7 +62,11 @@ impl Executor {
             tenant: caller.tenant.clone(),
         };
         let unit = self.keyed(caller, request, &Accepted::Done);
-        self.write(decided(id, Some(instance), version, delete, unit)?, Accepted::Done).await
+        self.write(
+            decided(id, Some(instance), version, delete, unit)?,
+            Accepted::Done,
+        )
+        .await
     }
 
     /// A living instance of the caller's tenant, at the version that the caller expects.
@@ -87,9 +96,17 @@ impl Executor {
     ) -> Result<(PackageRecord, Vnfd), CommandError> {
         let unknown = |detail: String| CommandError::Invalid(Problem::new(422, detail));
         let id = VnfdId::parse(vnfd_id).map_err(|e| unknown(format!("vnfdId: {e}")))?;
-        let record = self.ports.packages.by_vnfd(&id).await.map_err(invalid)?.ok_or_else(|| {
-            unknown(format!("vnfdId: no onboarded package has the VNFD {id}; onboard it first"))
-        })?;
+        let record = self
+            .ports
+            .packages
+            .by_vnfd(&id)
+            .await
+            .map_err(invalid)?
+            .ok_or_else(|| {
+                unknown(format!(
+                    "vnfdId: no onboarded package has the VNFD {id}; onboard it first"
+                ))
+            })?;
         if !record.enabled {
             return Err(unknown(format!(
                 "vnfdId: the package {} of VNFD {id} is DISABLED; enable it first",
@@ -97,7 +114,10 @@ impl Executor {
             )));
         }
         let vnfd = record.vnfd.clone().ok_or_else(|| {
-            cairn_domain::ports::PortError::Corrupt(format!("package {} is ONBOARDED without a VNFD", record.id))
+            cairn_domain::ports::PortError::Corrupt(format!(
+                "package {} is ONBOARDED without a VNFD",
+                record.id
+            ))
         })?;
         Ok((record, vnfd))
     }

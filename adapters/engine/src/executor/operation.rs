@@ -26,7 +26,9 @@ impl Executor {
     ) -> Result<Accepted, CommandError> {
         let (instance, version) = self.instance(caller, id, if_match).await?;
         let changes_vnfd = operation == Operation::ModifyInfo && body.contains_key("vnfdId");
-        instance.check(operation, changes_vnfd).map_err(|r| refused(r.into()))?;
+        instance
+            .check(operation, changes_vnfd)
+            .map_err(|r| refused(r.into()))?;
         let vnfd = self.vnfd_of(&instance).await?;
         let mut body = body.clone();
         let ids = &self.ports.ids;
@@ -34,7 +36,8 @@ impl Executor {
         let (params, mut additional) =
             resolve(operation, &instance, &vnfd, &body).map_err(CommandError::Invalid)?;
         remember_def_files(&instance, &mut additional);
-        self.check_outside(&instance, &vnfd, &params, &additional, &body).await?;
+        self.check_outside(&instance, &vnfd, &params, &additional, &body)
+            .await?;
         let op = VnfLcmOpOccId::parse(ids.fresh())
             .map_err(|e| CommandError::Port(PortError::Corrupt(e.to_string())))?;
         let start = VnfLcmOpOccCommand::Start {
@@ -51,7 +54,10 @@ impl Executor {
         let mut session = Session::begin(op.clone(), instance, version);
         session.decide(start).map_err(refused)?;
         let accepted = Accepted::Operation(op);
-        let unit = Unit { secrets, ..self.keyed(caller, request, &accepted) };
+        let unit = Unit {
+            secrets,
+            ..self.keyed(caller, request, &accepted)
+        };
         self.write(session.into_unit(unit), accepted).await
     }
 
@@ -81,12 +87,22 @@ impl Executor {
                 self.ports.targets.check(vims).await.map_err(invalid)?;
                 let pkg = &instance.product.vnf_pkg_id;
                 let files = additional.def_files.as_deref();
-                let manifests = self.ports.packages.manifests(pkg, files).await.map_err(invalid)?;
+                let manifests = self
+                    .ports
+                    .packages
+                    .manifests(pkg, files)
+                    .await
+                    .map_err(invalid)?;
                 refuse_missing_workloads(levels, &manifests)
             }
             Params::Scale { levels, .. } | Params::ScaleToLevel { levels } => {
                 let pkg = &instance.product.vnf_pkg_id;
-                let manifests = self.ports.packages.manifests(pkg, None).await.map_err(invalid)?;
+                let manifests = self
+                    .ports
+                    .packages
+                    .manifests(pkg, None)
+                    .await
+                    .map_err(invalid)?;
                 refuse_autoscaled(instance, levels, &manifests)
             }
             Params::ModifyInfo { changes } => {
@@ -106,12 +122,18 @@ impl Executor {
         _vnfd: &Vnfd,
         changes: &Map<String, Value>,
     ) -> Result<(), CommandError> {
-        let Some(patch) = changes.get("vimConnectionInfo") else { return Ok(()) };
+        let Some(patch) = changes.get("vimConnectionInfo") else {
+            return Ok(());
+        };
         let mut after = Value::Object(instance.info_now().vim_connection_info);
         cairn_domain::merge_patch::merge(&mut after, patch);
         let whole = Map::from_iter([("vimConnectionInfo".to_owned(), after.clone())]);
         cairn_domain::request::check_vims(&whole).map_err(CommandError::Invalid)?;
-        self.ports.targets.check(after.as_object()).await.map_err(invalid)
+        self.ports
+            .targets
+            .check(after.as_object())
+            .await
+            .map_err(invalid)
     }
 }
 
@@ -130,13 +152,17 @@ fn refuse_missing_workloads(
 ) -> Result<(), CommandError> {
     for (vdu, workload) in &levels.workloads {
         let found = manifests.iter().any(|m| {
-            m.value["kind"].as_str().is_some_and(cairn_domain::planning::is_workload)
+            m.value["kind"]
+                .as_str()
+                .is_some_and(cairn_domain::planning::is_workload)
                 && m.value["metadata"]["name"] == workload.as_str()
         });
         if !found {
             return Err(CommandError::Invalid(Problem::new(
                 422,
-                format!("lcm-kubernetes-def-files: none of the manifests has the workload {workload:?} of VDU {vdu}"),
+                format!(
+                    "lcm-kubernetes-def-files: none of the manifests has the workload {workload:?} of VDU {vdu}"
+                ),
             )));
         }
     }
@@ -148,13 +174,19 @@ fn refuse_autoscaled(
     levels: &cairn_domain::operation::Levels,
     manifests: &[cairn_domain::ports::Manifest],
 ) -> Result<(), CommandError> {
-    let before = instance.instantiated.as_ref().map(|info| &info.levels.vdu_replicas);
-    let scaled = levels.workloads.iter().filter(|(vdu, _)| {
-        before.and_then(|b| b.get(*vdu)) != levels.vdu_replicas.get(*vdu)
-    });
+    let before = instance
+        .instantiated
+        .as_ref()
+        .map(|info| &info.levels.vdu_replicas);
+    let scaled = levels
+        .workloads
+        .iter()
+        .filter(|(vdu, _)| before.and_then(|b| b.get(*vdu)) != levels.vdu_replicas.get(*vdu));
     let targets = autoscaled(manifests);
     for (_, workload) in scaled {
-        let hit = targets.iter().find(|(target, _)| target.split('/').next_back() == Some(workload));
+        let hit = targets
+            .iter()
+            .find(|(target, _)| target.split('/').next_back() == Some(workload));
         if let Some((target, autoscaler)) = hit {
             return Err(CommandError::NotNow(format!(
                 "{target} is scaled by HorizontalPodAutoscaler/{autoscaler} of the package; change the autoscaler instead"

@@ -26,7 +26,11 @@ impl Executor {
         }
         let (auth, secrets) = self.sealed_auth(&parsed);
         let password = secrets.first().map(|(_, secret)| secret);
-        self.ports.callbacks.test(&parsed.callback_uri, &auth, password).await.map_err(invalid)?;
+        self.ports
+            .callbacks
+            .test(&parsed.callback_uri, &auth, password)
+            .await
+            .map_err(invalid)?;
         let id = SubscriptionId::parse(self.ports.ids.fresh())
             .map_err(|e| CommandError::Port(PortError::Corrupt(e.to_string())))?;
         let create = LccnSubscriptionCommand::Create {
@@ -40,8 +44,12 @@ impl Executor {
             auth,
         };
         let accepted = Accepted::Subscription(id.clone());
-        let unit = Unit { secrets, ..self.keyed(caller, request, &accepted) };
-        self.write(decided(&id, None, 0, create, unit)?, accepted).await
+        let unit = Unit {
+            secrets,
+            ..self.keyed(caller, request, &accepted)
+        };
+        self.write(decided(&id, None, 0, create, unit)?, accepted)
+            .await
     }
 
     fn sealed_auth(
@@ -68,7 +76,10 @@ impl Executor {
         parsed: &ParsedSubscription,
     ) -> Result<Option<SubscriptionId>, CommandError> {
         let known = self.ports.reads.subscriptions(&caller.tenant).await?;
-        let same = known.into_iter().map(|row| row.state).find(|known| is_same(parsed, known));
+        let same = known
+            .into_iter()
+            .map(|row| row.state)
+            .find(|known| is_same(parsed, known));
         Ok(same.map(|known| known.id))
     }
 
@@ -91,7 +102,11 @@ impl Executor {
             tenant: caller.tenant.clone(),
         };
         let unit = self.keyed(caller, request, &Accepted::Done);
-        self.write(decided(id, Some(known), version, delete, unit)?, Accepted::Done).await
+        self.write(
+            decided(id, Some(known), version, delete, unit)?,
+            Accepted::Done,
+        )
+        .await
     }
 }
 
@@ -102,16 +117,20 @@ fn decided(
     command: LccnSubscriptionCommand,
     mut unit: Unit,
 ) -> Result<Unit, CommandError> {
-    let events = subscription::decide(known.as_ref(), command).map_err(|rejection| match rejection {
-        Rejection::NotFound => CommandError::NotFound(rejection.to_string()),
-        Rejection::Exists => CommandError::Port(PortError::Conflict(rejection.to_string())),
-    })?;
+    let events =
+        subscription::decide(known.as_ref(), command).map_err(|rejection| match rejection {
+            Rejection::NotFound => CommandError::NotFound(rejection.to_string()),
+            Rejection::Exists => CommandError::Port(PortError::Conflict(rejection.to_string())),
+        })?;
     if let Some(after) = events.iter().fold(known, subscription::evolve) {
         unit.appends.push(Append {
             stream: StreamId::LccnSubscription(id.clone()),
             expected_version: version,
             vnf_instance_id: None,
-            events: events.into_iter().map(EventBody::LccnSubscription).collect(),
+            events: events
+                .into_iter()
+                .map(EventBody::LccnSubscription)
+                .collect(),
             state: StateAfter::LccnSubscription(Box::new(after)),
         });
     }

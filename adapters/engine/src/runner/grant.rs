@@ -16,7 +16,9 @@ impl Work {
             return Err(Stop::Unworkable("the operation has no state".into()));
         };
         if !op.grant_requested {
-            return self.decide(session, Command::RequestGrant { at: self.now() }).await;
+            return self
+                .decide(session, Command::RequestGrant { at: self.now() })
+                .await;
         }
         let request = GrantRequest {
             instance: op.vnf_instance_id.clone(),
@@ -32,14 +34,33 @@ impl Work {
         let why = match answer {
             Ok(Ok(grant_id)) => {
                 let session = self.load().await?;
-                return self.decide(session, Command::Grant { at: self.now(), grant_id }).await;
+                return self
+                    .decide(
+                        session,
+                        Command::Grant {
+                            at: self.now(),
+                            grant_id,
+                        },
+                    )
+                    .await;
             }
             Ok(Err(PortError::Refused(problem))) => {
                 let session = self.load().await?;
-                return self.decide(session, Command::RejectGrant { at: self.now(), problem }).await;
+                return self
+                    .decide(
+                        session,
+                        Command::RejectGrant {
+                            at: self.now(),
+                            problem,
+                        },
+                    )
+                    .await;
             }
             Ok(Err(failed)) => failed.to_string(),
-            Err(_) => format!("the NFVO did not answer within {} s", GRANT_TIMEOUT.as_secs()),
+            Err(_) => format!(
+                "the NFVO did not answer within {} s",
+                GRANT_TIMEOUT.as_secs()
+            ),
         };
         let obstacle = Obstacle {
             object: "grant".into(),
@@ -48,6 +69,7 @@ impl Work {
             message: why,
             progress: 0,
         };
-        self.wait_for(&op, vec![obstacle], Phase::Checks, None, None).await
+        self.wait_for(&op, vec![obstacle], Phase::Checks, None, None)
+            .await
     }
 }

@@ -20,13 +20,22 @@ use tracing::warn;
 const SURVEY_TIMEOUT: Duration = Duration::from_secs(120);
 
 impl Work {
-    pub(super) async fn plan(&mut self, op: &VnfLcmOpOcc, instance: &VnfInstance) -> Result<(), Stop> {
+    pub(super) async fn plan(
+        &mut self,
+        op: &VnfLcmOpOcc,
+        instance: &VnfInstance,
+    ) -> Result<(), Stop> {
         let manifests = match self.manifests(op, instance).await? {
             Ok(manifests) => manifests,
             Err(problem) => return self.end_try(None, problem).await,
         };
         let recorded = self.recorded(op, instance).await?;
-        let inputs = Inputs { op, instance, manifests: &manifests, recorded: &recorded };
+        let inputs = Inputs {
+            op,
+            instance,
+            manifests: &manifests,
+            recorded: &recorded,
+        };
         let scope = match self.scope(op, instance, inputs.namespace()).await? {
             Ok(scope) => scope,
             Err(problem) => return self.end_try(None, problem).await,
@@ -41,27 +50,40 @@ impl Work {
         match surveyed {
             Ok(SurveyOutcome::Clear(survey)) => self.fix(op, &inputs, &survey).await,
             Ok(SurveyOutcome::Blocked(obstacles)) => {
-                self.wait_for(op, obstacles, Phase::Checks, None, None).await
+                self.wait_for(op, obstacles, Phase::Checks, None, None)
+                    .await
             }
             Err(_) => {
                 let obstacle = super::waits::unreachable(format!(
                     "the checks did not end within {} s",
                     SURVEY_TIMEOUT.as_secs()
                 ));
-                self.wait_for(op, vec![obstacle], Phase::Checks, None, None).await
+                self.wait_for(op, vec![obstacle], Phase::Checks, None, None)
+                    .await
             }
         }
     }
 
-    async fn fix(&mut self, op: &VnfLcmOpOcc, inputs: &Inputs<'_>, survey: &Survey) -> Result<(), Stop> {
+    async fn fix(
+        &mut self,
+        op: &VnfLcmOpOcc,
+        inputs: &Inputs<'_>,
+        survey: &Survey,
+    ) -> Result<(), Stop> {
         if let Err(problem) = check_cluster(inputs, survey) {
             return self.end_try(None, problem).await;
         }
         let mut session = self.load().await?;
         let at = self.now();
-        let revise = op.plan.as_ref().is_none_or(|known| known.patches != inputs.instance.patches);
+        let revise = op
+            .plan
+            .as_ref()
+            .is_none_or(|known| known.patches != inputs.instance.patches);
         let mut unit = Unit::default();
-        if let Err(refused) = session.decide(Command::Obstruct { at, obstacles: Vec::new() }) {
+        if let Err(refused) = session.decide(Command::Obstruct {
+            at,
+            obstacles: Vec::new(),
+        }) {
             return self.late(refused);
         }
         if revise {
@@ -107,7 +129,9 @@ impl Work {
                     self.rest(pause.next()).await?;
                 }
                 Err(PortError::Refused(problem)) => return Ok(Err(problem)),
-                Err(failed @ (PortError::Corrupt(_) | PortError::Conflict(_) | PortError::Fenced)) => {
+                Err(
+                    failed @ (PortError::Corrupt(_) | PortError::Conflict(_) | PortError::Fenced),
+                ) => {
                     return Ok(Err(Problem::new(500, failed.to_string())));
                 }
             }
@@ -117,10 +141,15 @@ impl Work {
     /// The recorded manifests of the instance's objects, for a HEAL of all.
     async fn recorded(&self, op: &VnfLcmOpOcc, instance: &VnfInstance) -> Result<Vec<Value>, Stop> {
         let all = matches!(&op.params, Params::Heal { vnfcs, .. } if vnfcs.is_empty());
-        let Some(info) = instance.instantiated.as_ref().filter(|_| all) else { return Ok(Vec::new()) };
+        let Some(info) = instance.instantiated.as_ref().filter(|_| all) else {
+            return Ok(Vec::new());
+        };
         let mut recorded = Vec::with_capacity(info.objects.len());
         for managed in &info.objects {
-            recorded.push(self.read(|| self.runner.bodies.json(&managed.manifest)).await?);
+            recorded.push(
+                self.read(|| self.runner.bodies.json(&managed.manifest))
+                    .await?,
+            );
         }
         Ok(recorded)
     }

@@ -39,18 +39,26 @@ impl Work {
             let action = action_of(op, *step);
             if let Action::Unknown(kind) = action {
                 let problem = needs_other_version(kind);
-                return self.end_try(Some((*step, WaitClass::Permanent)), problem).await;
+                return self
+                    .end_try(Some((*step, WaitClass::Permanent)), problem)
+                    .await;
             }
             if self.edge(op, *step, Edge::Before).await? {
                 return Ok(());
             }
         }
-        let namespace = op.plan.as_ref().map_or_else(String::new, |plan| plan.namespace.clone());
+        let namespace = op
+            .plan
+            .as_ref()
+            .map_or_else(String::new, |plan| plan.namespace.clone());
         let scope = match self.scope(op, instance, namespace).await? {
             Ok(scope) => scope,
             Err(problem) => return self.end_try(None, problem).await,
         };
-        let Some(results) = self.perform_all(op, &scope, steps).await? else { return Ok(()) };
+        self.must_go_on()?;
+        let Some(results) = self.perform_all(op, &scope, steps).await? else {
+            return Ok(());
+        };
         for (step, _) in &results.done {
             if self.edge(op, *step, Edge::After).await? {
                 return Ok(());
@@ -61,12 +69,21 @@ impl Work {
 
     /// Records the intents that are not recorded yet; `true` when something was written.
     async fn begin(&mut self, op: &VnfLcmOpOcc, steps: &[usize]) -> Result<bool, Stop> {
-        let fresh = steps.iter().any(|step| !matches!(state_of(op, *step), StepState::Started));
+        let fresh = steps
+            .iter()
+            .any(|step| !matches!(state_of(op, *step), StepState::Started));
         if !fresh {
             return Ok(false);
         }
         let session = self.session().await?;
-        self.decide(session, Command::Begin { at: self.now(), steps: steps.to_vec() }).await?;
+        self.decide(
+            session,
+            Command::Begin {
+                at: self.now(),
+                steps: steps.to_vec(),
+            },
+        )
+        .await?;
         Ok(true)
     }
 
@@ -77,7 +94,9 @@ impl Work {
         } else {
             Place::Step(step, edge)
         };
-        let Some(board) = self.runner.ports.faults.clone() else { return Ok(false) };
+        let Some(board) = self.runner.ports.faults.clone() else {
+            return Ok(false);
+        };
         match board.fire(op, place) {
             Fired::Nothing => Ok(false),
             Fired::Fail(problem) => {
@@ -88,7 +107,9 @@ impl Work {
                 self.hold(&fault).await?;
                 // A cancel that came while it was held takes hold before anything else is done.
                 let session = self.session().await?;
-                Ok(session.op().is_none_or(|now| now.cancel.is_some() || now.state != op.state))
+                Ok(session
+                    .op()
+                    .is_none_or(|now| now.cancel.is_some() || now.state != op.state))
             }
         }
     }
@@ -104,24 +125,36 @@ impl Work {
         let calls = futures::stream::iter(steps.iter().copied().map(|step| {
             let runner = runner.clone();
             async move {
-                let call = runner.ports.platform.perform(scope, action_of(op, step), &runner.bodies);
+                let call =
+                    runner
+                        .ports
+                        .platform
+                        .perform(scope, action_of(op, step), &runner.bodies);
                 let result = tokio::time::timeout(STEP_TIMEOUT, call).await;
-                (step, result.unwrap_or_else(|_| StepResult::Unknown {
-                    why: format!("no answer within {} s", STEP_TIMEOUT.as_secs()),
-                }))
+                (
+                    step,
+                    result.unwrap_or_else(|_| StepResult::Unknown {
+                        why: format!("no answer within {} s", STEP_TIMEOUT.as_secs()),
+                    }),
+                )
             }
         }))
         .buffer_unordered(WAVE_WIDTH);
-        let all = calls.fold(Results::default(), |mut results, (step, result)| async move {
-            match result {
-                StepResult::Done(outcome) => results.done.push((step, outcome)),
-                StepResult::NotDone(obstacles) => {
-                    results.obstacles.extend(obstacles.into_iter().map(|o| (step, o)));
+        let all = calls.fold(
+            Results::default(),
+            |mut results, (step, result)| async move {
+                match result {
+                    StepResult::Done(outcome) => results.done.push((step, outcome)),
+                    StepResult::NotDone(obstacles) => {
+                        results
+                            .obstacles
+                            .extend(obstacles.into_iter().map(|o| (step, o)));
+                    }
+                    StepResult::Unknown { why } => results.unknown.push((step, why)),
                 }
-                StepResult::Unknown { why } => results.unknown.push((step, why)),
-            }
-            results
-        });
+                results
+            },
+        );
         tokio::select! {
             () = self.lost.cancelled() => Err(Stop::Lost),
             () = self.cancelled(false) => Ok(None),
@@ -146,14 +179,21 @@ impl Work {
         let mut obstacles = results.obstacles;
         for (step, why) in results.unknown {
             if self.patience.is_news(step, &why)
-                && let Err(refused) = session.decide(Command::LoseAnswer { at, step, why: why.clone() })
+                && let Err(refused) = session.decide(Command::LoseAnswer {
+                    at,
+                    step,
+                    why: why.clone(),
+                })
             {
                 return self.late(refused);
             }
             obstacles.push((step, super::waits::unreachable(why)));
         }
         if obstacles.is_empty() {
-            if let Err(refused) = session.decide(Command::Obstruct { at, obstacles: Vec::new() }) {
+            if let Err(refused) = session.decide(Command::Obstruct {
+                at,
+                obstacles: Vec::new(),
+            }) {
                 return self.late(refused);
             }
             self.patience.forget();
@@ -163,16 +203,22 @@ impl Work {
         let after = session.op().cloned();
         self.write(session, Unit::default()).await?;
         let op = after.as_ref().unwrap_or(op);
-        let watched = obstacles.first().map(|(step, _)| (scope, action_of(op, *step)));
+        let watched = obstacles
+            .first()
+            .map(|(step, _)| (scope, action_of(op, *step)));
         let step = obstacles.first().map(|(step, _)| *step);
         let obstacles = tagged(obstacles);
-        self.wait_for(op, obstacles, Phase::Work, step, watched).await
+        self.wait_for(op, obstacles, Phase::Work, step, watched)
+            .await
     }
 }
 
 /// The first step that is in the way names the failure; all obstacles are waited on.
 fn tagged(obstacles: Vec<(usize, Obstacle)>) -> Vec<Obstacle> {
-    obstacles.into_iter().map(|(_, obstacle)| obstacle).collect()
+    obstacles
+        .into_iter()
+        .map(|(_, obstacle)| obstacle)
+        .collect()
 }
 
 pub(super) fn action_of(op: &VnfLcmOpOcc, step: usize) -> &Action {

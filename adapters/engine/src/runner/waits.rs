@@ -18,12 +18,17 @@ const BREATH: Duration = Duration::from_millis(40);
 /// What a runner remembers of the waits of its operation beyond the journal.
 #[derive(Default)]
 pub(super) struct Patience {
-    /// Most progress seen by object, and when.
-    progress: BTreeMap<String, (u32, Timestamp)>,
+    /// Most progress seen by object.
+    progress: BTreeMap<String, u32>,
     /// Lost answers already told.
     told: BTreeMap<usize, String>,
     /// Unclassified reasons already counted.
     counted: std::collections::BTreeSet<(String, String)>,
+    /// Since when (source, reason) has been in the way without a break or any progress, whichever object has it:
+    /// pods that are made again and again under new names do not begin their clock anew.
+    steady: BTreeMap<(String, String), Timestamp>,
+    /// Fewest obstacles seen.
+    fewest: Option<usize>,
     /// Looks in a row, for the pauses between them.
     looks: u32,
 }
@@ -43,14 +48,45 @@ impl Patience {
         *self = Self::default();
     }
 
-    /// When a progressing wait last came forward.
-    fn moved(&mut self, obstacle: &Obstacle, now: Timestamp) -> (Timestamp, bool) {
-        let known = self.progress.entry(obstacle.object.clone()).or_insert((obstacle.progress, now));
-        let forward = obstacle.progress > known.0;
-        if forward {
-            *known = (obstacle.progress, now);
+    /// Takes in what is in the way now.
+    fn look(&mut self, obstacles: &[(Obstacle, Classified)], now: Timestamp) {
+        let forward = obstacles.iter().any(|(obstacle, _)| {
+            self.progress
+                .get(&obstacle.object)
+                .is_some_and(|known| obstacle.progress > *known)
+        });
+        if forward || self.fewest.is_none_or(|fewest| obstacles.len() < fewest) {
+            self.fewest = Some(obstacles.len());
+            self.steady.clear();
         }
-        (known.1, forward)
+        let present = |key: &(String, String)| {
+            obstacles
+                .iter()
+                .any(|(o, _)| o.source == key.0 && o.reason == key.1)
+        };
+        self.steady.retain(|key, _| present(key));
+        for (obstacle, _) in obstacles {
+            self.steady
+                .entry((obstacle.source.clone(), obstacle.reason.clone()))
+                .or_insert(now);
+        }
+    }
+
+    /// Since when this cause has been in the way, whichever object has it.
+    fn steady_since(&self, obstacle: &Obstacle, now: Timestamp) -> Timestamp {
+        let key = (obstacle.source.clone(), obstacle.reason.clone());
+        self.steady.get(&key).copied().unwrap_or(now)
+    }
+
+    /// Whether a progressing wait came forward since it was looked at last.
+    fn moved(&mut self, obstacle: &Obstacle) -> bool {
+        let known = self
+            .progress
+            .entry(obstacle.object.clone())
+            .or_insert(obstacle.progress);
+        let forward = obstacle.progress > *known;
+        *known = obstacle.progress.max(*known);
+        forward
     }
 }
 
@@ -87,8 +123,12 @@ impl Work {
             self.count_unclassified(obstacle, class);
         }
         let now = self.now();
+        self.patience.look(&classified, now);
         let mut session = self.session().await?;
-        if let Err(refused) = session.decide(Command::Obstruct { at: now, obstacles: classified.clone() }) {
+        if let Err(refused) = session.decide(Command::Obstruct {
+            at: now,
+            obstacles: classified.clone(),
+        }) {
             return self.late(refused);
         }
         let mut earliest: Option<Timestamp> = None;
@@ -114,7 +154,11 @@ impl Work {
         if let Some((obstacle, class, waited)) = over {
             let problem = problem_of(&obstacle, class, waited);
             let step = step.map(|step| (step, class.class));
-            if let Err(refused) = session.decide(Command::EndTry { at: now, step, problem }) {
+            if let Err(refused) = session.decide(Command::EndTry {
+                at: now,
+                step,
+                problem,
+            }) {
                 return self.late(refused);
             }
             self.patience.forget();
@@ -124,7 +168,7 @@ impl Work {
         self.pause(now, earliest.unwrap_or(now), watched).await
     }
 
-    /// When a wait ends; progress begins the clock of a progressing one anew, and is told now and then.
+    /// When a wait ends. Progress begins the clock of a progressing one anew, and is told now and then.
     fn until(
         &mut self,
         session: &mut crate::unit::Session,
@@ -136,24 +180,31 @@ impl Work {
             .op()
             .and_then(|op| op.waiting_since(&obstacle.object, class.class))
             .unwrap_or(now);
-        let recorded = since.plus_millis(class.clock_ms);
+        let steady = self.patience.steady_since(obstacle, now);
+        let recorded = since.min(steady).plus_millis(class.clock_ms);
         if class.class != WaitClass::Progressing {
             return Ok(recorded);
         }
-        let (moved, forward) = self.patience.moved(obstacle, now);
-        if forward
-            && let Some(event) =
-                session.op().and_then(|op| op.progressed(now, &obstacle.object, class.clock_ms))
+        if self.patience.moved(obstacle)
+            && let Some(event) = session
+                .op()
+                .and_then(|op| op.progressed(now, &obstacle.object, class.clock_ms))
         {
-            session.record(event).map_err(|e| Stop::Unworkable(e.to_string()))?;
+            session
+                .record(event)
+                .map_err(|e| Stop::Unworkable(e.to_string()))?;
         }
-        Ok(recorded.max(moved.plus_millis(class.clock_ms)))
+        // Any progress has begun the steady clock anew; so does a takeover by another process.
+        Ok(steady.plus_millis(class.clock_ms))
     }
 
     fn count_unclassified(&mut self, obstacle: &Obstacle, class: &Classified) {
         let key = (obstacle.source.clone(), obstacle.reason.clone());
         if class.class == WaitClass::Unclassified && self.patience.counted.insert(key) {
-            self.runner.ports.metrics.unclassified_wait(&obstacle.source, &obstacle.reason);
+            self.runner
+                .ports
+                .metrics
+                .unclassified_wait(&obstacle.source, &obstacle.reason);
         }
     }
 
@@ -171,7 +222,9 @@ impl Work {
         let changed = async {
             match watched {
                 Some((scope, action)) => {
-                    platform.changed(scope, action, left.min(LOOK_AGAIN_MS)).await;
+                    platform
+                        .changed(scope, action, left.min(LOOK_AGAIN_MS))
+                        .await;
                     tokio::time::sleep(BREATH).await;
                 }
                 None => tokio::time::sleep(Duration::from_millis(left.min(backoff))).await,
@@ -186,7 +239,10 @@ impl Work {
 }
 
 fn problem_of(obstacle: &Obstacle, class: Classified, waited_ms: u64) -> Problem {
-    let cause = format!("{} {}: {}", obstacle.object, obstacle.reason, obstacle.message);
+    let cause = format!(
+        "{} {}: {}",
+        obstacle.object, obstacle.reason, obstacle.message
+    );
     let detail = if class.class == WaitClass::Permanent {
         cause
     } else {
@@ -210,5 +266,9 @@ fn problem_of(obstacle: &Obstacle, class: Classified, waited_ms: u64) -> Problem
 }
 
 fn seconds(ms: u64) -> String {
-    if ms.is_multiple_of(1000) { format!("{} s", ms / 1000) } else { format!("{}.{:03} s", ms / 1000, ms % 1000) }
+    if ms.is_multiple_of(1000) {
+        format!("{} s", ms / 1000)
+    } else {
+        format!("{}.{:03} s", ms / 1000, ms % 1000)
+    }
 }

@@ -13,6 +13,7 @@ use cairn_domain::problem::Problem;
 use cairn_domain::vnf_instance::{VnfInstance, VnfProduct};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 
@@ -47,6 +48,8 @@ pub(super) struct Work {
     pub(super) lease: Lease,
     pub(super) lost: CancellationToken,
     pub(super) patience: Patience,
+    /// When the operation was claimed.
+    claimed: Instant,
     /// The last error point whose faults were fired, with its try.
     fired: Option<(u32, ErrorPoint)>,
     conflicts: u32,
@@ -59,6 +62,7 @@ pub async fn work(runner: Arc<Runner>, lease: Lease, lost: CancellationToken) ->
         lease,
         lost,
         patience: Patience::default(),
+        claimed: Instant::now(),
         fired: None,
         conflicts: 0,
     };
@@ -76,10 +80,14 @@ impl Work {
     /// One turn; `false` when there is nothing more to do.
     async fn turn(&mut self) -> Result<bool, Stop> {
         let session = self.load().await?;
-        let (Some(op), Some(instance)) = (session.op().cloned(), session.instance().cloned()) else {
+        let (Some(op), Some(instance)) = (session.op().cloned(), session.instance().cloned())
+        else {
             return Err(Stop::Unworkable("the operation has no state".into()));
         };
-        if let Some(point) = op.point.filter(|_| op.state.is_transitional() && op.cancel.is_none()) {
+        if let Some(point) = op
+            .point
+            .filter(|_| op.state.is_transitional() && op.cancel.is_none())
+        {
             let here = (op.attempt(), point);
             if self.fired != Some(here) {
                 self.fired = Some(here);
@@ -92,20 +100,32 @@ impl Work {
         debug!(lcm_op_occ.id = %op.id, ?doing, "next");
         match doing {
             Next::Rest => return Ok(false),
-            Next::Cancel => self.decide(session, Command::CarryOutCancel { at: self.now() }).await?,
+            Next::Cancel => {
+                self.decide(session, Command::CarryOutCancel { at: self.now() })
+                    .await?
+            }
             Next::SeekGrant => self.seek_grant(session).await?,
             Next::ReachPoint(point) => {
-                self.decide(session, Command::ReachPoint { at: self.now(), point }).await?;
+                self.decide(
+                    session,
+                    Command::ReachPoint {
+                        at: self.now(),
+                        point,
+                    },
+                )
+                .await?;
             }
             Next::Plan => self.plan(&op, &instance).await?,
             Next::Run(steps) | Next::Undo(steps) => self.run_steps(&op, &instance, &steps).await?,
             Next::Complete => {
                 let product = self.product(&op).await?;
                 let session = session.with_product(product);
-                self.decide(session, Command::Complete { at: self.now() }).await?;
+                self.decide(session, Command::Complete { at: self.now() })
+                    .await?;
             }
             Next::FinishRollback => {
-                self.decide(session, Command::FinishRollback { at: self.now() }).await?;
+                self.decide(session, Command::FinishRollback { at: self.now() })
+                    .await?;
             }
         }
         Ok(true)
@@ -135,7 +155,11 @@ impl Work {
     }
 
     /// Decides and writes one command.
-    pub(super) async fn decide(&mut self, mut session: Session, command: Command) -> Result<(), Stop> {
+    pub(super) async fn decide(
+        &mut self,
+        mut session: Session,
+        command: Command,
+    ) -> Result<(), Stop> {
         match session.decide(command) {
             Ok(()) => self.write(session, Unit::default()).await,
             Err(refused) => self.late(refused),
@@ -158,7 +182,10 @@ impl Work {
         if session.is_empty() {
             return Ok(());
         }
-        let unit = session.into_unit(Unit { fence: fenced(self.op_id(), self.lease.fence).fence, ..extra });
+        let unit = session.into_unit(Unit {
+            fence: fenced(self.op_id(), self.lease.fence).fence,
+            ..extra
+        });
         self.must_go_on()?;
         match self.runner.ports.log.append(unit).await {
             Ok(_) => {
@@ -181,7 +208,9 @@ impl Work {
     fn count_conflict(&mut self) -> Result<(), Stop> {
         self.conflicts += 1;
         if self.conflicts > CONFLICT_BUDGET {
-            return Err(Stop::Unworkable("its stream changed too often while it was worked on".into()));
+            return Err(Stop::Unworkable(
+                "its stream changed too often while it was worked on".into(),
+            ));
         }
         Ok(())
     }
@@ -193,11 +222,22 @@ impl Work {
         problem: Problem,
     ) -> Result<(), Stop> {
         let session = self.load().await?;
-        self.decide(session, Command::EndTry { at: self.now(), step, problem }).await
+        self.decide(
+            session,
+            Command::EndTry {
+                at: self.now(),
+                step,
+                problem,
+            },
+        )
+        .await
     }
 
+    /// A process that slept past its lease (stopped, swapped out) must notice before it writes to a cluster:
+    /// the fence guards the journal alone.
     pub(super) fn must_go_on(&self) -> Result<(), Stop> {
-        if self.lost.is_cancelled() {
+        let held_since = self.runner.renewed().max(self.claimed);
+        if self.lost.is_cancelled() || held_since.elapsed() > super::LEASE_TRUSTED {
             return Err(Stop::Lost);
         }
         Ok(())
@@ -232,7 +272,9 @@ impl Work {
 
     /// Fires the faults of a place. `true`: something was written or waited for, look again.
     pub(super) async fn fault_at(&mut self, op: &VnfLcmOpOcc, place: Place) -> Result<bool, Stop> {
-        let Some(board) = self.runner.ports.faults.clone() else { return Ok(false) };
+        let Some(board) = self.runner.ports.faults.clone() else {
+            return Ok(false);
+        };
         match board.fire(op, place) {
             Fired::Nothing => Ok(false),
             Fired::Fail(problem) => {
@@ -241,14 +283,17 @@ impl Work {
             }
             Fired::Hold(fault) => {
                 self.hold(&fault).await?;
-                Ok(false)
+                // Whatever came while it was held, a cancel above all, takes hold first.
+                Ok(true)
             }
         }
     }
 
     /// Stays, appending nothing, until the fault is taken away or a cancel is pending.
     pub(super) async fn hold(&self, fault: &Fault) -> Result<(), Stop> {
-        let Some(board) = self.runner.ports.faults.clone() else { return Ok(()) };
+        let Some(board) = self.runner.ports.faults.clone() else {
+            return Ok(());
+        };
         while board.holds(fault) {
             tokio::select! {
                 () = self.lost.cancelled() => return Err(Stop::Lost),
@@ -262,7 +307,9 @@ impl Work {
 
     /// The product that a `MODIFY_INFO` of `vnfdId` leads to.
     async fn product(&self, op: &VnfLcmOpOcc) -> Result<Option<VnfProduct>, Stop> {
-        let Params::ModifyInfo { changes } = &op.params else { return Ok(None) };
+        let Params::ModifyInfo { changes } = &op.params else {
+            return Ok(None);
+        };
         let Some(named) = changes.get("vnfdId").and_then(serde_json::Value::as_str) else {
             return Ok(None);
         };
@@ -276,7 +323,9 @@ impl Work {
             .await
             .map_err(|e| unworkable(e.to_string()))?
             .ok_or_else(|| unworkable(format!("no onboarded package has the VNFD {id}")))?;
-        let vnfd = record.vnfd.ok_or_else(|| unworkable("its package has no VNFD".into()))?;
+        let vnfd = record
+            .vnfd
+            .ok_or_else(|| unworkable("its package has no VNFD".into()))?;
         Ok(Some(VnfProduct {
             vnfd_id: id,
             vnf_pkg_id: record.id,
@@ -306,7 +355,9 @@ impl Work {
                     warn!(%why, "credentials cannot be read now");
                     self.rest(pause.next()).await?;
                 }
-                Err(failed @ (PortError::Corrupt(_) | PortError::Conflict(_) | PortError::Fenced)) => {
+                Err(
+                    failed @ (PortError::Corrupt(_) | PortError::Conflict(_) | PortError::Fenced),
+                ) => {
                     return Err(Stop::Unworkable(failed.to_string()));
                 }
             }
