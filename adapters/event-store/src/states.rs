@@ -1,0 +1,160 @@
+//! State rows: the present state of each aggregate, written together with its events.
+
+use crate::codec::{COLUMNS, decode};
+use crate::error::port;
+use cairn_db::{Database, Tx, args};
+use cairn_domain::history::{Envelope, EventBody, StreamId};
+use cairn_domain::ids::VnfInstanceId;
+use cairn_domain::lcm_op_occ::{VnfLcmOpOcc, VnfLcmOpOccEvent};
+use cairn_domain::ports::{PortError, PortResult, StateAfter};
+use cairn_domain::root::{Pure, replay};
+use cairn_domain::subscription::{LccnSubscription, LccnSubscriptionEvent};
+use cairn_domain::vnf_instance::{VnfInstance, VnfInstanceEvent};
+
+/// Version of the states' form. Raise it with each change of a state or of how events fold into it: rows of
+/// other versions are ignored, and the state comes from the events.
+pub(crate) const SCHEMA: i64 = 1;
+
+/// An aggregate whose event can be told from an [`EventBody`].
+pub(crate) trait Folded: Pure {
+    fn event(body: &EventBody) -> Option<&Self::Event>;
+}
+
+impl Folded for VnfInstance {
+    fn event(body: &EventBody) -> Option<&VnfInstanceEvent> {
+        match body {
+            EventBody::VnfInstance(event) => Some(event),
+            EventBody::VnfLcmOpOcc(_) | EventBody::LccnSubscription(_) => None,
+        }
+    }
+}
+
+impl Folded for VnfLcmOpOcc {
+    fn event(body: &EventBody) -> Option<&VnfLcmOpOccEvent> {
+        match body {
+            EventBody::VnfLcmOpOcc(event) => Some(event),
+            EventBody::VnfInstance(_) | EventBody::LccnSubscription(_) => None,
+        }
+    }
+}
+
+impl Folded for LccnSubscription {
+    fn event(body: &EventBody) -> Option<&LccnSubscriptionEvent> {
+        match body {
+            EventBody::LccnSubscription(event) => Some(event),
+            EventBody::VnfInstance(_) | EventBody::VnfLcmOpOcc(_) => None,
+        }
+    }
+}
+
+fn fold<S: Folded>(history: &[Envelope]) -> Option<(S, u64)> {
+    let state = replay::<S>(
+        history
+            .iter()
+            .filter_map(|envelope| S::event(&envelope.body)),
+    )?;
+    history.last().map(|last| (state, last.sequence))
+}
+
+/// Loads a stream. An event that cannot be read makes all of it `Corrupt`.
+pub(crate) async fn load(database: &Database, stream: &StreamId) -> PortResult<Vec<Envelope>> {
+    let rows = database
+        .fetch_all(
+            &format!(
+                "SELECT {COLUMNS} FROM events WHERE aggregate_type = $1 AND aggregate_id = $2 \
+                 ORDER BY sequence"
+            ),
+            args![stream.aggregate_type(), stream.aggregate_id()],
+        )
+        .await
+        .map_err(port)?;
+    rows.iter()
+        .map(|row| decode(row).map_err(|why| PortError::Corrupt(format!("{stream}: {why}"))))
+        .collect()
+}
+
+/// The present state and version, from the row or, where it is missing or unreadable, from the events.
+pub(crate) async fn state<S: Folded>(
+    database: &Database,
+    stream: &StreamId,
+) -> PortResult<Option<(S, u64)>> {
+    let row = database
+        .fetch_optional(
+            "SELECT version, schema_version, state FROM states \
+             WHERE aggregate_type = $1 AND aggregate_id = $2",
+            args![stream.aggregate_type(), stream.aggregate_id()],
+        )
+        .await
+        .map_err(port)?;
+    if let Some(row) = row {
+        let kept = readable::<S>(row.int(1).map_err(port)?, &row.text(2).map_err(port)?);
+        if let Some(state) = kept {
+            return Ok(Some((state, row.count(0).map_err(port)?)));
+        }
+    }
+    Ok(fold(&load(database, stream).await?))
+}
+
+fn readable<S: Folded>(schema: i64, state: &str) -> Option<S> {
+    if schema != SCHEMA {
+        return None;
+    }
+    match serde_json::from_str(state) {
+        Ok(state) => Some(state),
+        Err(error) => {
+            tracing::warn!(%error, "a state row cannot be read; the state comes from the events");
+            None
+        }
+    }
+}
+
+/// Writes the state after an append.
+pub(crate) async fn write(
+    tx: &mut Tx,
+    stream: &StreamId,
+    version: u64,
+    state: &StateAfter,
+) -> PortResult<()> {
+    let written = match state {
+        StateAfter::VnfInstance(state) => serde_json::to_string(state),
+        StateAfter::VnfLcmOpOcc(state) => serde_json::to_string(state),
+        StateAfter::LccnSubscription(state) => serde_json::to_string(state),
+    }
+    .map_err(|error| {
+        PortError::Corrupt(format!("the state of {stream} cannot be written: {error}"))
+    })?;
+    tx.execute(
+        "INSERT INTO states (aggregate_type, aggregate_id, version, schema_version, state) \
+         VALUES ($1, $2, $3, $4, $5) ON CONFLICT (aggregate_type, aggregate_id) DO UPDATE SET \
+         version = excluded.version, schema_version = excluded.schema_version, state = excluded.state",
+        args![stream.aggregate_type(), stream.aggregate_id(), version, SCHEMA, written],
+    )
+    .await
+    .map_err(port)?;
+    Ok(())
+}
+
+/// All instances that are not deleted. One whose stream cannot be read is left out and told of.
+pub(crate) async fn living_instances(database: &Database) -> PortResult<Vec<VnfInstance>> {
+    let ids = database
+        .fetch_all(
+            "SELECT aggregate_id FROM states WHERE aggregate_type = $1",
+            args![VnfInstance::TYPE],
+        )
+        .await
+        .map_err(port)?;
+    let mut living = Vec::new();
+    for row in ids {
+        let Ok(id) = VnfInstanceId::parse(row.text(0).map_err(port)?) else {
+            continue;
+        };
+        match state::<VnfInstance>(database, &StreamId::VnfInstance(id)).await {
+            Ok(found) => living.extend(found.map(|(i, _)| i).filter(|i| !i.deleted)),
+            Err(PortError::Corrupt(why)) => {
+                tracing::error!(why, "an instance cannot be read and is left out");
+            }
+            Err(other) => return Err(other),
+        }
+    }
+    Ok(living)
+}

@@ -1,0 +1,10 @@
+//! Both databases, each test on a fresh one of each.
+
+mod fixture;
+mod golden;
+mod log;
+mod queue;
+mod sealed;
+mod shelf;
+mod stock;
+mod work;
