@@ -1,0 +1,32 @@
+//! Subscriptions as they are now.
+
+use crate::fold::{self, Shown};
+use cairn_db::Tx;
+use cairn_domain::history::{Envelope, EventBody};
+use cairn_domain::ids::Tenant;
+use cairn_domain::ports::PortResult;
+use cairn_domain::subscription::{LccnSubscription, LccnSubscriptionEvent};
+
+pub(crate) const NAME: &str = "subscriptions";
+pub(crate) const SHAPE: i64 = 1;
+
+impl Shown for LccnSubscription {
+    fn event(envelope: &Envelope) -> Option<&LccnSubscriptionEvent> {
+        match &envelope.body {
+            EventBody::LccnSubscription(event) => Some(event),
+            EventBody::VnfInstance(_) | EventBody::VnfLcmOpOcc(_) => None,
+        }
+    }
+
+    fn tenant(&self) -> &Tenant {
+        &self.tenant
+    }
+
+    fn is_deleted(&self) -> bool {
+        self.deleted
+    }
+}
+
+pub(crate) async fn apply(tx: &mut Tx, table: &str, events: &[&Envelope]) -> PortResult<()> {
+    fold::apply::<LccnSubscription>(tx, table, events).await
+}

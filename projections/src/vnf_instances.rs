@@ -1,0 +1,32 @@
+//! VNF instances as they are now. Rows of deleted ones stay, so that their history keeps its tenant.
+
+use crate::fold::{self, Shown};
+use cairn_db::Tx;
+use cairn_domain::history::{Envelope, EventBody};
+use cairn_domain::ids::Tenant;
+use cairn_domain::ports::PortResult;
+use cairn_domain::vnf_instance::{VnfInstance, VnfInstanceEvent};
+
+pub(crate) const NAME: &str = "vnf_instances";
+pub(crate) const SHAPE: i64 = 1;
+
+impl Shown for VnfInstance {
+    fn event(envelope: &Envelope) -> Option<&VnfInstanceEvent> {
+        match &envelope.body {
+            EventBody::VnfInstance(event) => Some(event),
+            EventBody::VnfLcmOpOcc(_) | EventBody::LccnSubscription(_) => None,
+        }
+    }
+
+    fn tenant(&self) -> &Tenant {
+        &self.tenant
+    }
+
+    fn is_deleted(&self) -> bool {
+        self.deleted
+    }
+}
+
+pub(crate) async fn apply(tx: &mut Tx, table: &str, events: &[&Envelope]) -> PortResult<()> {
+    fold::apply::<VnfInstance>(tx, table, events).await
+}

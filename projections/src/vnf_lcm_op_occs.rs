@@ -1,0 +1,32 @@
+//! Operation occurrences as they are now; they stay when their instance is deleted.
+
+use crate::fold::{self, Shown};
+use cairn_db::Tx;
+use cairn_domain::history::{Envelope, EventBody};
+use cairn_domain::ids::Tenant;
+use cairn_domain::lcm_op_occ::{VnfLcmOpOcc, VnfLcmOpOccEvent};
+use cairn_domain::ports::PortResult;
+
+pub(crate) const NAME: &str = "vnf_lcm_op_occs";
+pub(crate) const SHAPE: i64 = 1;
+
+impl Shown for VnfLcmOpOcc {
+    fn event(envelope: &Envelope) -> Option<&VnfLcmOpOccEvent> {
+        match &envelope.body {
+            EventBody::VnfLcmOpOcc(event) => Some(event),
+            EventBody::VnfInstance(_) | EventBody::LccnSubscription(_) => None,
+        }
+    }
+
+    fn tenant(&self) -> &Tenant {
+        &self.tenant
+    }
+
+    fn is_deleted(&self) -> bool {
+        false
+    }
+}
+
+pub(crate) async fn apply(tx: &mut Tx, table: &str, events: &[&Envelope]) -> PortResult<()> {
+    fold::apply::<VnfLcmOpOcc>(tx, table, events).await
+}
