@@ -1,1 +1,32 @@
+//! Recorded logs in, rows out, on both databases.
 
+mod log;
+mod rebuilt;
+mod rows;
+
+use crate::model;
+use cairn_db::{Database, args};
+
+/// Every byte of the read models, as text.
+async fn dump(database: &Database) -> Vec<String> {
+    let mut lines = Vec::new();
+    for target in model::live() {
+        let (columns, order) = match target.model {
+            model::Model::Timeline => (
+                "vnf_instance_id || ' ' || position || ' ' || recorded_at || ' ' || aggregate_type \
+                 || ' ' || aggregate_id || ' ' || sequence || ' ' || coalesce(tenant, '-') || ' ' || body",
+                "vnf_instance_id, position",
+            ),
+            _ => (
+                "id || ' ' || tenant || ' ' || version || ' ' || position || ' ' || \
+                 created_position || ' ' || deleted || ' ' || frozen || ' ' || state",
+                "id",
+            ),
+        };
+        let sql = format!("SELECT {columns} FROM {} ORDER BY {order}", target.table);
+        for row in database.fetch_all(&sql, args![]).await.unwrap() {
+            lines.push(format!("{}: {}", target.table, row.text(0).unwrap()));
+        }
+    }
+    lines
+}
