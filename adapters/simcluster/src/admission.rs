@@ -21,12 +21,17 @@ pub(crate) fn prepare_new(state: &mut State, kind: &Kind, object: &mut Value) {
             add_finalizer(object, "kubernetes.io/pvc-protection");
             default_class(state, object);
         }
-        ("", "PersistentVolume") => add_finalizer(object, "kubernetes.io/pv-protection"),
-        ("batch", "Job") => label_job(object),
-        ("apiextensions.k8s.io", _) => {
-            add_finalizer(object, "customresourcecleanup.apiextensions.k8s.io");
-            establish(state, object);
+        ("", "PersistentVolume") => {
+            add_finalizer(object, "kubernetes.io/pv-protection");
+            json::set(object, "/status/lastPhaseTransitionTime", state.clock.stamp());
         }
+        ("batch", "Job") => label_job(object),
+        ("apiextensions.k8s.io", _) => unestablished(object),
+        ("", "Node") => json::set_default(
+            object,
+            "/spec/taints",
+            json!([{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]),
+        ),
         _ => {}
     }
 }
@@ -41,22 +46,28 @@ pub(crate) fn prepare_change(state: &mut State, kind: &Kind, live: &Value, objec
                 keep(live, object, &["/spec/selector"]);
             }
         }
+        ("apps", "DaemonSet") => count_template(live, object),
         _ => {}
     }
+}
+
+/// Daemon sets count the changes of their template in an annotation.
+fn count_template(live: &Value, object: &mut Value) {
+    let pointer = "/metadata/annotations/deprecated.daemonset.template.generation";
+    let mut number: u64 = json::text(live, pointer).parse().unwrap_or(1);
+    if json::at(live, "/spec/template") != json::at(object, "/spec/template") {
+        number += 1;
+    }
+    json::set(object, pointer, number.to_string());
 }
 
 /// Admission of a new object.
 ///
 /// # Errors
 /// 403 when a service account or priority class is missing or a quota is used up.
-pub(crate) fn admit_new(
-    state: &mut State,
-    kind: &Kind,
-    object: &mut Value,
-    dry_run: bool,
-) -> ApiResult<()> {
+pub(crate) fn admit_new(state: &mut State, kind: &Kind, object: &mut Value) -> ApiResult<()> {
     if kind.is("pods") {
-        admit_pod(state, kind, object, dry_run)?;
+        admit_pod(state, kind, object)?;
     }
     quota::check(state, kind, object)
 }
@@ -80,6 +91,8 @@ fn allocate_service(state: &mut State, object: &mut Value) {
     if json::text(object, "/spec/type") == "ExternalName" {
         return;
     }
+    json::set_default(object, "/spec/ipFamilies", json!(["IPv4"]));
+    json::set_default(object, "/spec/ipFamilyPolicy", "SingleStack");
     if json::text(object, "/spec/clusterIP").is_empty() {
         let address = state.allocate_service_address();
         json::set(object, "/spec/clusterIP", address);
@@ -109,6 +122,7 @@ fn keep_service(state: &mut State, live: &Value, object: &mut Value) {
         return;
     }
     keep(live, object, &["/spec/clusterIP", "/spec/clusterIPs", "/spec/healthCheckNodePort"]);
+    keep(live, object, &["/spec/ipFamilies", "/spec/ipFamilyPolicy"]);
     // A client that changes clusterIP alone means both fields.
     if json::at(object, "/spec/clusterIP") != json::at(live, "/spec/clusterIP")
         && json::at(object, "/spec/clusterIPs") == json::at(live, "/spec/clusterIPs")
@@ -160,33 +174,26 @@ fn label_job(object: &mut Value) {
     ] {
         json::set(object, &format!("{labels}/{key}"), value.clone());
     }
+    let all = json::at(object, labels).clone();
+    for (key, value) in all.as_object().into_iter().flatten() {
+        json::set_default(object, &format!("/metadata/labels/{}", json::escape(key)), value.clone());
+    }
     let selector = json!({"matchLabels": {"batch.kubernetes.io/controller-uid": uid}});
     json::set(object, "/spec/selector", selector);
 }
 
-/// A definition is served at once.
-fn establish(state: &State, object: &mut Value) {
-    let now = state.clock.stamp();
-    let names = json::at(object, "/spec/names").clone();
+/// A definition is served only when its controller has accepted its names.
+fn unestablished(object: &mut Value) {
     let stored: Vec<Value> = json::list(object, "/spec/versions")
         .iter()
         .filter(|v| json::flag(v, "/storage"))
         .map(|v| v["name"].clone())
         .collect();
-    let status = json!({
-        "acceptedNames": names,
-        "storedVersions": stored,
-        "conditions": [
-            {"type": "NamesAccepted", "status": "True", "reason": "NoConflicts",
-                "message": "no conflicts found", "lastTransitionTime": now},
-            {"type": "Established", "status": "True", "reason": "InitialNamesAccepted",
-                "message": "the initial names have been accepted", "lastTransitionTime": now},
-        ],
-    });
+    let status = json!({"acceptedNames": {"plural": "", "kind": ""}, "storedVersions": stored});
     json::set(object, "/status", status);
 }
 
-fn admit_pod(state: &mut State, kind: &Kind, pod: &mut Value, dry_run: bool) -> ApiResult<()> {
+fn admit_pod(state: &mut State, kind: &Kind, pod: &mut Value) -> ApiResult<()> {
     let (namespace, name) = (json::namespace(pod).to_owned(), json::name(pod).to_owned());
     json::set_default(pod, "/spec/serviceAccountName", "default");
     let account = json::text(pod, "/spec/serviceAccountName").to_owned();
@@ -213,9 +220,8 @@ fn admit_pod(state: &mut State, kind: &Kind, pod: &mut Value, dry_run: bool) -> 
     };
     json::set(pod, "/spec/priority", priority);
     json::set_default(pod, "/spec/preemptionPolicy", "PreemptLowerPriority");
-    json::set_default(pod, "/spec/enableServiceLinks", true);
     add_tolerations(pod);
-    if !dry_run && pod.pointer("/spec/automountServiceAccountToken") != Some(&json!(false)) {
+    if pod.pointer("/spec/automountServiceAccountToken") != Some(&json!(false)) {
         mount_token(pod);
     }
     let status = json!({"phase": "Pending", "qosClass": quality(pod)});
@@ -241,6 +247,8 @@ fn mount_token(pod: &mut Value) {
         "sources": [
             {"serviceAccountToken": {"expirationSeconds": 3607, "path": "token"}},
             {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
+            {"downwardAPI": {"items": [{"path": "namespace",
+                "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"}}]}},
         ]}}));
     for list in ["/spec/containers", "/spec/initContainers"] {
         if json::at(pod, list).is_array() {

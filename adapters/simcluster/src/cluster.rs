@@ -184,6 +184,12 @@ impl SimCluster {
         self.inner.lock().requests.clear();
     }
 
+    /// The version of the latest change.
+    #[must_use]
+    pub fn resource_version(&self) -> u64 {
+        self.inner.lock().store.resource_version()
+    }
+
     /// Reads an object by `apiVersion`, `kind`, namespace and name, past authentication and faults.
     #[must_use]
     pub fn get(&self, api_version: &str, kind: &str, namespace: &str, name: &str) -> Option<Value> {

@@ -17,6 +17,7 @@ use crate::state::State;
 mod act;
 mod budget;
 mod daemon_set;
+mod definition;
 mod deployment;
 mod endpoints;
 mod garbage;
@@ -149,6 +150,7 @@ fn pass(state: &mut State) -> Option<Instant> {
     let stamp = state.clock.stamp();
     let mut pass = Pass { state, now: Instant::now(), stamp, wake: None };
     namespace::run(&mut pass);
+    definition::run(&mut pass);
     garbage::run(&mut pass);
     quota::run(&mut pass);
     volume::run(&mut pass);

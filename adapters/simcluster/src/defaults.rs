@@ -19,7 +19,10 @@ pub(crate) fn fill(kind: &Kind, object: &mut Value) {
         return;
     }
     match (kind.group.as_str(), kind.kind.as_str()) {
-        ("", "Pod") => pod_spec(object, "/spec"),
+        ("", "Pod") => {
+            pod_spec(object, "/spec");
+            pod::pod_alone(object);
+        }
         ("", "PodTemplate") => pod_spec(object, "/template/spec"),
         ("", "Service") => service(object),
         ("", "Secret") => secret(object),
@@ -27,12 +30,30 @@ pub(crate) fn fill(kind: &Kind, object: &mut Value) {
         ("", "PersistentVolumeClaim") => claim(object),
         ("", "PersistentVolume") => volume(object),
         ("", "ReplicationController") => replication_controller(object),
-        ("", "ResourceQuota") => quantities(object, "/spec/hard"),
+        ("", "ResourceQuota") => {
+            quantities(object, "/spec/hard");
+            set_default(object, "/status", json!({}));
+        }
+        ("", "LimitRange") => limit_range(object),
+        ("policy", _) => set_default(object, "/status", json!({"disruptionsAllowed": 0,
+            "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0})),
+        ("networking.k8s.io", "Ingress") => {
+            set_default(object, "/status", json!({"loadBalancer": {}}));
+        }
+        ("storage.k8s.io", "VolumeAttachment") => {
+            set_default(object, "/status", json!({"attached": false}));
+        }
         ("", "Event") => event(object),
         ("", "Endpoints") => endpoints(object),
         ("apps", _) => apps(kind, object),
         ("batch", _) => batch(kind, object),
-        ("autoscaling", _) => set_default(object, "/spec/minReplicas", 1),
+        ("autoscaling", _) => {
+            set_default(object, "/spec/minReplicas", 1);
+            set_default(object, "/status/desiredReplicas", 0);
+            if kind.version == "v1" {
+                set_default(object, "/status/currentReplicas", 0);
+            }
+        }
         ("networking.k8s.io", "NetworkPolicy") => network_policy(object),
         ("rbac.authorization.k8s.io", _) => rbac(kind, object),
         ("storage.k8s.io", "StorageClass") => storage_class(object),
@@ -43,7 +64,26 @@ pub(crate) fn fill(kind: &Kind, object: &mut Value) {
     }
 }
 
+/// A limit's maximum is its default, and its default is its default request.
+fn limit_range(object: &mut Value) {
+    if !json::has(object, "/spec/limits") {
+        return;
+    }
+    for limit in list_mut(object, "/spec/limits") {
+        if json::text(limit, "/type") != "Container" {
+            continue;
+        }
+        for (from, to) in [("max", "default"), ("default", "defaultRequest")] {
+            let values = json::map(limit, &format!("/{from}")).cloned().unwrap_or_default();
+            for (resource, value) in values {
+                set_default(limit, &format!("/{to}/{}", json::escape(&resource)), value);
+            }
+        }
+    }
+}
+
 fn set_service_port(object: &mut Value) {
+    set_default(object, "/status", json!({}));
     if json::has(object, "/spec/service") {
         set_default(object, "/spec/service/port", 443);
     }
@@ -54,8 +94,6 @@ fn service(object: &mut Value) {
     set_default(object, "/spec/sessionAffinity", "None");
     if json::text(object, "/spec/type") != "ExternalName" {
         set_default(object, "/spec/internalTrafficPolicy", "Cluster");
-        set_default(object, "/spec/ipFamilies", json!(["IPv4"]));
-        set_default(object, "/spec/ipFamilyPolicy", "SingleStack");
     }
     if matches!(json::text(object, "/spec/type"), "NodePort" | "LoadBalancer") {
         set_default(object, "/spec/externalTrafficPolicy", "Cluster");
@@ -78,13 +116,10 @@ fn service(object: &mut Value) {
     set_default(object, "/status", json!({"loadBalancer": {}}));
 }
 
+/// `stringData` is write-only: the server moves it into `data`. An apply keeps owning it under the
+/// name `stringData`, so a key left out of a later apply stays in `data`, on a real server too.
 fn secret(object: &mut Value) {
     set_default(object, "/type", "Opaque");
-    secret_data(object);
-}
-
-/// `stringData` is write-only: the server moves it into `data`.
-pub(crate) fn secret_data(object: &mut Value) {
     let Some(Value::Object(plain)) = json::remove(object, "/stringData") else { return };
     for (key, value) in plain {
         let encoded = STANDARD.encode(value.as_str().unwrap_or_default());
@@ -167,6 +202,8 @@ fn apps(kind: &Kind, object: &mut Value) {
         "StatefulSet" => stateful_set(object),
         "DaemonSet" => {
             set_default(object, "/spec/revisionHistoryLimit", 10);
+            let generation = "/metadata/annotations/deprecated.daemonset.template.generation";
+            set_default(object, generation, "1");
             set_default(object, "/spec/updateStrategy/type", "RollingUpdate");
             if json::text(object, "/spec/updateStrategy/type") == "RollingUpdate" {
                 set_default(object, "/spec/updateStrategy/rollingUpdate/maxSurge", 0);
@@ -211,10 +248,15 @@ fn batch(kind: &Kind, object: &mut Value) {
         set_default(object, "/spec/successfulJobsHistoryLimit", 3);
         set_default(object, "/spec/failedJobsHistoryLimit", 1);
         set_default(object, "/status", json!({}));
+        set_default(object, "/spec/jobTemplate/metadata", json!({}));
         pod_spec(object, "/spec/jobTemplate/spec/template/spec");
         return;
     }
     pod_spec(object, "/spec/template/spec");
+    let labels = json::at(object, "/spec/template/metadata/labels").clone();
+    if labels.is_object() {
+        set_default(object, "/metadata/labels", labels);
+    }
     set_default(object, "/spec/backoffLimit", 6);
     set_default(object, "/spec/completionMode", "NonIndexed");
     set_default(object, "/spec/suspend", false);

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use crate::json;
 use crate::kinds::Kind;
 use crate::state::State;
-use crate::status::{ApiError, ApiResult};
-use crate::write::Options;
+use crate::status::{ApiError, ApiResult, Cause};
+use crate::write::{DEFINITIONS, Options};
 
 /// The finalizer that waits for dependents.
 pub(crate) const FOREGROUND: &str = "foregroundDeletion";
@@ -64,12 +64,9 @@ impl DeleteOptions {
             "Background" => Some(Propagation::Background),
             "Orphan" => Some(Propagation::Orphan),
             other => {
-                let text = format!(
-                    "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Unsupported \
-                     value: \"{other}\": supported values: \"Background\", \"Foreground\", \
-                     \"Orphan\""
-                );
-                return Err(ApiError::new(422, "Invalid", text));
+                let supported = ["Foreground", "Background", "Orphan", "nil"];
+                let cause = Cause::unsupported("propagationPolicy", other, &supported);
+                return Err(ApiError::invalid_options("DeleteOptions", &cause));
             }
         };
         Ok(())
@@ -118,8 +115,11 @@ impl State {
     fn mark_deleted(&self, kind: &Kind, live: &Value, object: &mut Value, grace: i64) {
         if !json::is_deleting(live) {
             json::set(object, "/metadata/deletionTimestamp", self.clock.stamp());
-            json::set(object, "/metadata/deletionGracePeriodSeconds", grace);
-            if json::has(object, "/metadata/generation") {
+            let plain = kind.is(DEFINITIONS) || kind.is("namespaces");
+            if !plain {
+                json::set(object, "/metadata/deletionGracePeriodSeconds", grace);
+            }
+            if !plain && json::has(object, "/metadata/generation") {
                 let next = json::int(object, "/metadata/generation", 0) + 1;
                 json::set(object, "/metadata/generation", next);
             }
@@ -133,7 +133,7 @@ impl State {
 
     /// Takes the object out of the store, with what hangs on its being there.
     pub fn remove_now(&mut self, kind: &Kind, object: &Value) {
-        if kind.kind == "CustomResourceDefinition" && kind.group == "apiextensions.k8s.io" {
+        if kind.is(DEFINITIONS) {
             self.kinds.remove_crd(object);
         }
         self.store.remove(&kind.storage(), json::namespace(object), json::name(object));
@@ -159,20 +159,27 @@ fn check_preconditions(kind: &Kind, live: &Value, options: &DeleteOptions) -> Ap
     let (uid, version) = (json::uid(live), json::text(live, "/metadata/resourceVersion"));
     if !options.uid.is_empty() && options.uid != uid {
         let why = format!(
-            "Precondition failed: UID in precondition: {}, UID in object meta: {uid}",
+            "the UID in the precondition ({}) does not match the UID in record ({uid}). The object \
+             might have been deleted and then recreated",
             options.uid
         );
-        return Err(ApiError::conflict(kind, json::name(live), &why));
+        return Err(precondition(kind, json::name(live), &why));
     }
     if !options.resource_version.is_empty() && options.resource_version != version {
         let why = format!(
-            "Precondition failed: ResourceVersion in precondition: {}, ResourceVersion in object \
-             meta: {version}",
+            "the ResourceVersion in the precondition ({}) does not match the ResourceVersion in \
+             record ({version}). The object might have been modified",
             options.resource_version
         );
-        return Err(ApiError::conflict(kind, json::name(live), &why));
+        return Err(precondition(kind, json::name(live), &why));
     }
     Ok(())
+}
+
+/// Refusals of preconditions name the kind where others name the plural.
+fn precondition(kind: &Kind, name: &str, why: &str) -> ApiError {
+    let named = Kind { plural: kind.kind.clone(), ..kind.clone() };
+    ApiError::conflict(&named, name, why)
 }
 
 /// Pods that run are given time to end; everything else ends at once.
@@ -201,6 +208,13 @@ fn set_finalizers(kind: &Kind, object: &mut Value, asked: Option<Propagation>) {
     // With no word from the client a finalizer that is there already decides.
     if asked.is_none() && (has(FOREGROUND) || has(ORPHAN)) {
         return;
+    }
+    if kind.is(DEFINITIONS) {
+        let cleanup = json!("customresourcecleanup.apiextensions.k8s.io");
+        let finalizers = json::list_mut(object, "/metadata/finalizers");
+        if !finalizers.contains(&cleanup) {
+            finalizers.push(cleanup);
+        }
     }
     let propagation = asked.unwrap_or_else(|| default_propagation(kind));
     if json::has(object, "/metadata/finalizers") {

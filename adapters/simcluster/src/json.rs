@@ -114,6 +114,23 @@ pub(crate) fn drop_nulls(value: &mut Value) {
     }
 }
 
+/// Drops empty labels and annotations wherever metadata stands, as Go's encoder does.
+pub(crate) fn drop_empty_metadata(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            if let Some(Value::Object(metadata)) = members.get_mut("metadata") {
+                metadata.retain(|field, v| {
+                    let droppable = field == "labels" || field == "annotations";
+                    !(droppable && v.as_object().is_some_and(Map::is_empty))
+                });
+            }
+            members.values_mut().for_each(drop_empty_metadata);
+        }
+        Value::Array(items) => items.iter_mut().for_each(drop_empty_metadata),
+        _ => {}
+    }
+}
+
 pub(crate) fn name(object: &Value) -> &str {
     text(object, "/metadata/name")
 }

@@ -79,9 +79,9 @@ impl Kind {
         }
         match self.group.as_str() {
             "apps" => self.plural != "controllerrevisions",
-            "batch" | "networking.k8s.io" | "policy" | "apiextensions.k8s.io"
+            "batch" | "scheduling.k8s.io" | "networking.k8s.io" | "policy" | "apiextensions.k8s.io"
             | "admissionregistration.k8s.io" => true,
-            "" => matches!(self.plural.as_str(), "replicationcontrollers" | "pods"),
+            "" => matches!(self.plural.as_str(), "replicationcontrollers" | "pods" | "podtemplates"),
             _ => false,
         }
     }
@@ -220,6 +220,11 @@ impl Kinds {
 
     pub fn by_path(&self, group: &str, version: &str, plural: &str) -> Option<Arc<Kind>> {
         self.by_path.get(&(group.to_owned(), version.to_owned(), plural.to_owned())).cloned()
+    }
+
+    /// Whether any kind of this version of a group is served.
+    pub fn serves(&self, group: &str, version: &str) -> bool {
+        self.kinds.iter().any(|kind| kind.group == group && kind.version == version)
     }
 
     /// The preferred version of a kind, by its qualified plural (`deployments.apps`).

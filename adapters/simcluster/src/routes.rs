@@ -200,7 +200,7 @@ fn scripted(status: u16, message: String, retry_after: Option<u32>) -> ApiError 
 fn dispatch(cluster: &SimCluster, call: &Call, gone: bool, ignore_scale: bool) -> Response<Body> {
     let answered: ApiResult<Response<Body>> = match &call.target {
         Target::Resource(at) => resource::answer(cluster, call, at, gone, ignore_scale),
-        Target::Nowhere => Err(ApiError::no_such_path()),
+        Target::Nowhere => Err(ApiError::no_such_group()),
         meta => meta::answer(cluster, call, meta),
     };
     answered.unwrap_or_else(ApiError::into_response)

@@ -110,10 +110,14 @@ impl Selectors {
             let offered = FIELDS.iter().find(|(of, _)| *of == storage).map_or(&[][..], |(_, f)| f);
             if !matches!(field, "metadata.name" | "metadata.namespace") && !offered.contains(&field)
             {
-                let text = format!(
-                    "Unable to find {storage:?} that match label selector {labels:?}, field \
-                     selector {fields:?}: field label not supported: {field}"
-                );
+                let text = if offered.is_empty() {
+                    format!(
+                        "\"{field}\" is not a known field selector: only \"metadata.name\", \
+                         \"metadata.namespace\""
+                    )
+                } else {
+                    format!("field label not supported: {field}")
+                };
                 return Err(ApiError::bad_request(text));
             }
             let pointer = format!("/{}", field.replace('.', "/"));

@@ -84,6 +84,11 @@ impl ApiError {
         error
     }
 
+    /// A path of a group that is not served: the answer is plain text.
+    pub fn no_such_group() -> Self {
+        Self::new(404, "PlainText", "404 page not found\n")
+    }
+
     pub fn not_found(kind: &Kind, name: &str) -> Self {
         Self::not_found_in(&kind.plural, &kind.group, name)
     }
@@ -113,6 +118,14 @@ impl ApiError {
             "the object has been modified; please apply your changes to the latest version and \
              try again",
         )
+    }
+
+    /// Options of a request that are not valid; `of` is their kind in `meta.k8s.io`.
+    pub fn invalid_options(of: &str, cause: &Cause) -> Self {
+        let text = format!("{of}.meta.k8s.io \"\" is invalid: {}: {}", cause.field, cause.message);
+        let mut error = Self::new(422, "Invalid", text);
+        error.details = json!({"group": "meta.k8s.io", "kind": of});
+        error.with_causes(std::slice::from_ref(cause))
     }
 
     pub fn forbidden(kind: &Kind, name: &str, why: &str) -> Self {
@@ -155,7 +168,10 @@ impl ApiError {
         };
         let mut error =
             Self::new(422, "Invalid", format!("{qualified_kind} \"{name}\" is invalid: {list}"));
-        error.details = json!({"name": name, "kind": kind.kind});
+        error.details = json!({"kind": kind.kind});
+        if !name.is_empty() {
+            error.details["name"] = json!(name);
+        }
         if !kind.group.is_empty() {
             error.details["group"] = json!(kind.group);
         }
@@ -198,9 +214,11 @@ impl ApiError {
             "metadata": {},
             "status": "Failure",
             "message": self.message,
-            "reason": self.reason,
             "code": self.code,
         });
+        if !self.reason.is_empty() {
+            status["reason"] = json!(self.reason);
+        }
         if !self.details.is_null() {
             status["details"] = self.details.clone();
         }
@@ -209,6 +227,11 @@ impl ApiError {
 
     pub fn into_response(self) -> Response<Body> {
         let code = StatusCode::from_u16(self.code).expect("codes here are valid HTTP codes");
+        if self.reason == "PlainText" {
+            let mut response = Response::new(Body::from(self.message));
+            *response.status_mut() = code;
+            return response;
+        }
         let mut response = json_response(code, &self.to_json());
         if let Some(seconds) = self.retry_after {
             response.headers_mut().insert(header::RETRY_AFTER, seconds.into());

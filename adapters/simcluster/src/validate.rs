@@ -81,12 +81,12 @@ fn built_in(kind: &Kind, object: &Value, causes: &mut Vec<Cause>) {
             workload(object, causes);
         }
         ("batch", "Job") => {
-            pod::template(object, "spec", &["OnFailure", "Never"], causes);
+            pod::template(object, "spec", pod::ENDING, causes);
             not_negative(object, &["/spec/parallelism", "/spec/completions", "/spec/backoffLimit"], causes);
         }
         ("batch", "CronJob") => {
             required(object, &["spec.schedule"], causes);
-            pod::template(object, "spec.jobTemplate.spec", &["OnFailure", "Never"], causes);
+            pod::template(object, "spec.jobTemplate.spec", pod::ENDING, causes);
         }
         ("autoscaling", _) => autoscaler(object, causes),
         ("rbac.authorization.k8s.io", k) if k.ends_with("Binding") => {
@@ -115,12 +115,11 @@ fn workload(object: &Value, causes: &mut Vec<Cause>) {
         let detail = "empty selector is invalid for deployment";
         causes.push(Cause::invalid("spec.selector", selector, detail));
     }
-    if !selector.is_null() && !crate::selector::matches_labels(selector, json::at(object, "/spec/template/metadata/labels")) {
-        let labels = json::at(object, "/spec/template/metadata/labels");
-        let shown = if labels.is_null() { Value::Object(serde_json::Map::new()) } else { labels.clone() };
+    let labels = json::at(object, "/spec/template/metadata/labels");
+    if selector.is_null() || !crate::selector::matches_labels(selector, labels) {
         causes.push(Cause::invalid(
             "spec.template.metadata.labels",
-            &shown,
+            labels,
             "`selector` does not match template `labels`",
         ));
     }
@@ -133,10 +132,6 @@ fn workload(object: &Value, causes: &mut Vec<Cause>) {
 fn service(object: &Value, causes: &mut Vec<Cause>) {
     let headless = json::text(object, "/spec/clusterIP") == "None";
     let kind = json::text(object, "/spec/type");
-    let types = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
-    if !types.contains(&kind) {
-        causes.push(Cause::unsupported("spec.type", kind, &types));
-    }
     let ports = json::list(object, "/spec/ports");
     if ports.is_empty() && !headless && kind != "ExternalName" {
         causes.push(Cause::required("spec.ports", ""));
@@ -159,6 +154,10 @@ fn service(object: &Value, causes: &mut Vec<Cause>) {
             let path = format!("{path}.protocol");
             causes.push(Cause::unsupported(path, protocol, &["SCTP", "TCP", "UDP"]));
         }
+    }
+    let types = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
+    if !types.contains(&kind) {
+        causes.push(Cause::unsupported("spec.type", kind, &types));
     }
 }
 
@@ -192,21 +191,22 @@ fn volume(object: &Value, causes: &mut Vec<Cause>) {
 }
 
 fn autoscaler(object: &Value, causes: &mut Vec<Cause>) {
-    required(object, &["spec.scaleTargetRef.kind", "spec.scaleTargetRef.name"], causes);
     let max = json::int(object, "/spec/maxReplicas", 0);
     if max < 1 {
         let detail = "must be greater than 0";
         causes.push(Cause::invalid("spec.maxReplicas", &Value::from(max), detail));
-    } else if max < json::int(object, "/spec/minReplicas", 1) {
+    }
+    if max < json::int(object, "/spec/minReplicas", 1) {
         let detail = "must be greater than or equal to `minReplicas`";
         causes.push(Cause::invalid("spec.maxReplicas", &Value::from(max), detail));
     }
+    required(object, &["spec.scaleTargetRef.kind", "spec.scaleTargetRef.name"], causes);
 }
 
 fn ingress(object: &Value, causes: &mut Vec<Cause>) {
     if json::list(object, "/spec/rules").is_empty() && !json::has(object, "/spec/defaultBackend") {
         let detail = "either `defaultBackend` or `rules` must be specified";
-        causes.push(Cause::invalid("spec", &Value::from("null"), detail));
+        causes.push(Cause::invalid("spec", &Value::Null, detail));
     }
 }
 
@@ -265,7 +265,8 @@ mod tests {
         assert_eq!(
             error.message,
             "Deployment.apps \"web\" is invalid: [spec.selector: Required value, \
-             spec.template.spec.containers[0].image: Required value]"
+             spec.template.metadata.labels: Invalid value: {\"app\":\"web\"}: `selector` does not \
+             match template `labels`, spec.template.spec.containers[0].image: Required value]"
         );
     }
 

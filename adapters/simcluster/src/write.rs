@@ -12,7 +12,7 @@ use crate::defaults;
 use crate::json;
 use crate::kinds::Kind;
 use crate::state::State;
-use crate::status::{ApiError, ApiResult};
+use crate::status::{ApiError, ApiResult, Cause};
 use crate::table;
 use crate::typed;
 use crate::validate;
@@ -23,6 +23,16 @@ pub(crate) enum FieldValidation {
     Strict,
     Warn,
     Ignore,
+}
+
+/// The kind that adds kinds.
+pub(crate) const DEFINITIONS: &str = "customresourcedefinitions.apiextensions.k8s.io";
+
+/// Whether a definition's objects are served.
+pub(crate) fn is_established(definition: &Value) -> bool {
+    json::list(definition, "/status/conditions")
+        .iter()
+        .any(|c| c["type"] == "Established" && c["status"] == "True")
 }
 
 /// How a write is to be made.
@@ -74,6 +84,7 @@ impl State {
         options: &Options<'_>,
     ) -> ApiResult<Written> {
         json::drop_nulls(&mut object);
+        check_identity(kind, &object, namespace, "")?;
         let warnings = check_fields(kind, &mut object, options.validation)?;
         self.insert(kind, namespace, object, options, false).map(|object| Written {
             object,
@@ -93,13 +104,17 @@ impl State {
     ) -> ApiResult<Written> {
         check_apply_metadata(kind, &config, namespace, name)?;
         json::drop_nulls(&mut config);
-        check_applied_fields(kind, &mut config, namespace, name)?;
+        check_applied_fields(kind, &mut config)?;
+        if kind.namespaced {
+            json::set(&mut config, "/metadata/namespace", namespace);
+        }
+        json::set(&mut config, "/metadata/name", name);
         let stamp = self.clock.stamp();
         let live = self.live(kind, namespace, name);
         let Some(live) = live else {
             return self.apply_absent(kind, namespace, config, &stamp, options);
         };
-        check_uid(kind, &live, &config)?;
+        check_applied_uid(kind, &live, &config)?;
         let version = json::text(&config, "/metadata/resourceVersion");
         if !version.is_empty() && version != json::text(&live, "/metadata/resourceVersion") {
             return Err(ApiError::modified(kind, name));
@@ -180,12 +195,11 @@ impl State {
         options: &Options<'_>,
         managed_already: bool,
     ) -> ApiResult<Arc<Value>> {
-        check_identity(kind, &object, namespace, "")?;
         name_it(kind, &mut object)?;
         let name = json::name(&object).to_owned();
         if has_version(&object) {
             let text = "resourceVersion should not be set on objects to be created";
-            return Err(ApiError::new(500, "InternalError", text));
+            return Err(ApiError::new(500, "", text));
         }
         self.check_namespace(kind, namespace, &name)?;
         self.new_metadata(kind, namespace, &mut object);
@@ -193,22 +207,20 @@ impl State {
             json::remove(&mut object, "/status");
         }
         defaults::fill(kind, &mut object);
-        admission::prepare_new(self, kind, &mut object);
-        validate::object(kind, &object)?;
-        admission::admit_new(self, kind, &mut object, options.dry_run)?;
-        if self.get(&kind.storage(), namespace, &name).is_some() {
-            return Err(ApiError::already_exists(kind, &name));
-        }
+        // What the server allocates from here on has no owner.
         if !managed_already {
             let now = self.clock.stamp();
             let writer = Writer { manager: options.manager, subresource: "", now: &now };
-            managed::record_update(kind, &json!({}), &mut object, &writer);
+            managed::record_update(kind, &unowned(kind, &object), &mut object, &writer);
+        }
+        admission::prepare_new(self, kind, &mut object);
+        validate::object(kind, &object)?;
+        admission::admit_new(self, kind, &mut object)?;
+        if self.get(&kind.storage(), namespace, &name).is_some() {
+            return Err(ApiError::already_exists(kind, &name));
         }
         if options.dry_run {
             return Ok(Arc::new(object));
-        }
-        if kind.kind == "CustomResourceDefinition" && kind.group == "apiextensions.k8s.io" {
-            self.kinds.register_crd(&object);
         }
         Ok(self.store.put(&kind.storage(), object))
     }
@@ -300,7 +312,7 @@ impl State {
 
     /// Writes the object, or removes it when this write took the last thing that held it.
     fn store_change(&mut self, kind: &Kind, live: &Value, object: Value) -> ApiResult<Arc<Value>> {
-        if kind.kind == "CustomResourceDefinition" && kind.group == "apiextensions.k8s.io" {
+        if kind.is(DEFINITIONS) && is_established(&object) {
             self.kinds.register_crd(&object);
         }
         let held = !json::list(live, "/metadata/finalizers").is_empty()
@@ -313,6 +325,19 @@ impl State {
         }
         Ok(stored)
     }
+}
+
+/// The part of a new object that its creator does not own, since the server writes it.
+fn unowned(kind: &Kind, object: &Value) -> Value {
+    let mut unowned = json!({});
+    if kind.has_status && kind.kind != "Node" {
+        unowned["status"] = json::at(object, "/status").clone();
+    }
+    if kind.is("namespaces") {
+        unowned["spec"] = json!({"finalizers": json::at(object, "/spec/finalizers")});
+    }
+    json::drop_nulls(&mut unowned);
+    unowned
 }
 
 /// A fresh UID. The simulated server is a source of ids, as etcd's clients are not.
@@ -347,7 +372,7 @@ fn name_it(kind: &Kind, object: &mut Value) -> ApiResult<()> {
     let prefix = json::text(object, "/metadata/generateName").to_owned();
     if prefix.is_empty() {
         let cause =
-            crate::status::Cause::required("metadata.name", "name or generateName is required");
+            Cause::required("metadata.name", "name or generateName is required");
         return Err(ApiError::invalid(kind, "", &[cause]));
     }
     json::set(object, "/metadata/name", format!("{prefix}{}", random_suffix()));
@@ -391,12 +416,10 @@ fn check_apply_metadata(kind: &Kind, config: &Value, namespace: &str, name: &str
     }
     if json::kind(config).is_empty() || json::text(config, "/apiVersion").is_empty() {
         return Err(ApiError::bad_request(
-            "invalid object type: /, Kind=: apiVersion and kind are required",
+            "invalid object type: /, Kind=",
         ));
     }
-    if json::name(config).is_empty() {
-        return Err(ApiError::bad_request("name must be provided"));
-    }
+    let name = if json::name(config).is_empty() { "" } else { name };
     check_identity(kind, config, namespace, name)
 }
 
@@ -410,13 +433,23 @@ fn check_uid(kind: &Kind, live: &Value, object: &Value) -> ApiResult<()> {
     Err(ApiError::conflict(kind, json::name(live), &why))
 }
 
+/// An apply may not name another UID than that of the object which is there.
+fn check_applied_uid(kind: &Kind, live: &Value, config: &Value) -> ApiResult<()> {
+    let want = json::uid(config);
+    if want.is_empty() || want == json::uid(live) {
+        return Ok(());
+    }
+    let cause = Cause::invalid("metadata.uid", &Value::from(want), "field is immutable");
+    Err(ApiError::invalid(kind, json::name(live), &[cause]))
+}
+
 /// Drops unknown fields; strict validation refuses them, the others warn or keep silent.
 fn check_fields(
     kind: &Kind,
     object: &mut Value,
     validation: FieldValidation,
 ) -> ApiResult<Vec<String>> {
-    quantities_first(kind, object);
+    normalise(kind, object);
     let refused = |detail: String| {
         ApiError::bad_request(format!(
             "{} in version {:?} cannot be handled as a {}: {detail}",
@@ -437,34 +470,33 @@ fn check_fields(
 }
 
 /// An apply needs each field's place in the schema, so unknown ones are refused in every mode.
-fn check_applied_fields(
-    kind: &Kind,
-    config: &mut Value,
-    namespace: &str,
-    name: &str,
-) -> ApiResult<()> {
-    quantities_first(kind, config);
+fn check_applied_fields(kind: &Kind, config: &mut Value) -> ApiResult<()> {
+    normalise(kind, config);
     let what = format!(
-        "failed to create typed patch object ({namespace}/{name}; {}, Kind={})",
-        kind.api_version(),
+        "failed to create typed patch object ({}/{}; {}/{}, Kind={})",
+        json::namespace(config),
+        json::name(config),
+        kind.group,
+        kind.version,
         kind.kind
     );
     let unknown = typed::drop_unknown_fields(kind, config)
-        .map_err(|detail| ApiError::new(500, "InternalError", format!("{what}: {detail}")))?;
+        .map_err(|detail| ApiError::new(500, "", format!("{what}: {detail}")))?;
     match unknown.first() {
-        Some(path) if !kind.is_custom() => Err(ApiError::new(
+        Some(path) => Err(ApiError::new(
             500,
-            "InternalError",
+            "",
             format!("{what}: .{path}: field not declared in schema"),
         )),
-        _ => Ok(()),
+        None => Ok(()),
     }
 }
 
-/// Numbers where quantities belong are legal on the wire and strings in the types.
-fn quantities_first(kind: &Kind, object: &mut Value) {
+/// What the wire allows and the types do not keep: numbers where quantities belong, empty maps.
+fn normalise(kind: &Kind, object: &mut Value) {
     if !kind.is_custom() {
         number_quantities(object);
+        json::drop_empty_metadata(object);
     }
 }
 
@@ -508,9 +540,6 @@ fn applicable(kind: &Kind, mut config: Value, subresource: &str) -> Value {
         }
     } else if kind.has_status {
         json::remove(&mut config, "/status");
-    }
-    if kind.kind == "Secret" && kind.group.is_empty() {
-        defaults::secret_data(&mut config);
     }
     config
 }
@@ -556,7 +585,12 @@ fn keep_other_half(kind: &Kind, live: &Value, object: &mut Value, subresource: &
     if subresource == "status" {
         let status = json::at(object, "/status").clone();
         let managed = json::remove(object, "/metadata/managedFields");
+        let annotations = json::at(object, "/metadata/annotations").clone();
         *object = live.clone();
+        // Built-in kinds take annotations through the status too; deployments are numbered so.
+        if !kind.is_custom() && annotations.is_object() {
+            json::set(object, "/metadata/annotations", annotations);
+        }
         json::remove(object, "/metadata/managedFields");
         if let Some(managed) = managed {
             json::set(object, "/metadata/managedFields", managed);

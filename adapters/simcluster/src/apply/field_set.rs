@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use super::schema::{Merge, item_key, merge_rule, set_key};
+use super::schema::{Merge, is_atomic_item, item_key, merge_rule, set_key};
 use crate::kinds::Kind;
 
 pub(crate) type Path = Vec<String>;
@@ -148,6 +148,12 @@ impl Walker<'_, '_> {
 
     fn item(&mut self, key: String, item: &Value) {
         self.path.push(key);
+        // References are one value each, although their list merges.
+        if is_atomic_item(&self.names) {
+            self.report(item, true);
+            self.path.pop();
+            return;
+        }
         self.report(item, false);
         for (field, below) in item.as_object().into_iter().flatten() {
             self.field(field, below);
@@ -219,7 +225,7 @@ pub(crate) fn compare(kind: &Kind, before: &Value, after: &Value) -> Difference 
     let mut difference = Difference::default();
     for (path, value) in &new {
         match old.get(path) {
-            None if is_struct(path) => {}
+            None if is_struct(kind, path) => {}
             None => {
                 difference.added.0.insert(path.clone());
             }
@@ -234,13 +240,24 @@ pub(crate) fn compare(kind: &Kind, before: &Value, after: &Value) -> Difference 
     difference
 }
 
-/// Parts that are always there on a real server, so nobody owns their existence.
-fn is_struct(path: &[String]) -> bool {
+/// Parts that are always there on a real server, so nobody owns their existence: Go's structs and
+/// fields that are written even when empty.
+fn is_struct(kind: &Kind, path: &[String]) -> bool {
     let names: Vec<&str> = path.iter().map(String::as_str).collect();
+    if kind.is_custom() {
+        return names == ["f:metadata"];
+    }
     match names.as_slice() {
-        ["f:metadata" | "f:spec" | "f:status"] => true,
-        [.., "f:spec", "f:template" | "f:strategy" | "f:updateStrategy" | "f:jobTemplate"] => true,
-        [.., "f:template" | "f:jobTemplate", "f:metadata" | "f:spec"] => true,
+        ["f:spec", "f:template", ..] if kind.kind == "ReplicationController" => false,
+        ["f:status", "f:conditions"] => kind.kind == "CustomResourceDefinition",
+        ["f:spec", "f:template"] => true,
+        ["f:template"] => kind.kind == "PodTemplate",
+        ["f:metadata" | "f:spec" | "f:status"]
+        | [.., "f:spec", "f:template" | "f:strategy" | "f:updateStrategy" | "f:jobTemplate"]
+        | [.., "f:template" | "f:jobTemplate", "f:metadata" | "f:spec"]
+        | [.., "f:spec", "f:containers"]
+        | ["f:spec", "f:resources" | "f:source" | "f:names" | "f:podSelector" | "f:serviceName" | "f:scaleTargetRef"]
+        | ["f:status", "f:loadBalancer" | "f:acceptedNames"] => true,
         _ => false,
     }
 }

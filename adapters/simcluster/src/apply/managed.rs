@@ -57,8 +57,9 @@ pub(crate) fn read(object: &Value) -> Vec<Entry> {
 }
 
 pub(crate) fn write(object: &mut Value, entries: &[Entry]) {
-    let entries: Vec<Value> =
-        entries.iter().filter(|e| !e.fields.is_empty()).map(Entry::to_json).collect();
+    let mut kept: Vec<&Entry> = entries.iter().filter(|e| !e.fields.is_empty()).collect();
+    kept.sort_by_key(|e| (e.operation, &e.time, &e.manager, &e.api_version, &e.subresource));
+    let entries: Vec<Value> = kept.into_iter().map(Entry::to_json).collect();
     if entries.is_empty() {
         json::remove(object, "/metadata/managedFields");
     } else {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::schema::{Merge, item_key, merge_rule, set_key};
+use super::schema::{Merge, is_atomic_item, item_key, merge_rule, set_key};
 use crate::json;
 use crate::kinds::Kind;
 
@@ -53,6 +53,10 @@ fn merge_items(
             live.push(Value::Object(serde_json::Map::new()));
             live.len() - 1
         });
+        if is_atomic_item(names) {
+            live[index] = item.clone();
+            continue;
+        }
         for (field, value) in item.as_object().into_iter().flatten() {
             let target = json::as_map(&mut live[index]).entry(field.clone()).or_insert(Value::Null);
             names.push(field.clone());

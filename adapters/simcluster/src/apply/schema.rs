@@ -75,10 +75,15 @@ const ATOMIC_MAPS: &[(&str, &[&str])] = &[
     ("*", &["involvedObject"]),
     ("PersistentVolumeClaim", &["spec", "dataSource"]),
     ("Ingress", &["spec", "defaultBackend", "resource"]),
+    ("ControllerRevision", &["data"]),
 ];
 
 /// The merge rule of the value at `path` (field names only).
 pub(crate) fn merge_rule(kind: &Kind, path: &[&str], value: &Value) -> Merge {
+    // The older version of this kind takes its target as one value, the newer one does not.
+    if path == ["spec", "scaleTargetRef"] && kind.version == "v1" {
+        return Merge::Atomic;
+    }
     let in_metadata = path.first() == Some(&"metadata");
     if let (Some(schema), false) = (kind.schema.as_deref(), in_metadata) {
         return custom_rule(schema, path, value);
@@ -148,6 +153,13 @@ fn custom_rule(schema: &Value, path: &[&str], value: &Value) -> Merge {
         },
         _ => Merge::Atomic,
     }
+}
+
+/// Whether the items of this list are one value each.
+pub(crate) fn is_atomic_item(names: &[String]) -> bool {
+    names.last().is_some_and(|name| {
+        matches!(name.as_str(), "ownerReferences" | "imagePullSecrets")
+    })
 }
 
 /// The path element of a list item: `k:{"name":"web"}`. Absent protocols count as TCP.

@@ -37,6 +37,7 @@ fn patch_map(
         }
         _ => {}
     }
+    let before = target.clone();
     if let Some(keys) = json::at(patch, "/$retainKeys").as_array() {
         json::as_map(target).retain(|field, _| keys.iter().any(|k| k == field.as_str()));
     }
@@ -51,7 +52,7 @@ fn patch_map(
             names.pop();
         }
     }
-    reorder(kind, names, target, patch);
+    reorder(kind, names, &before, target, patch);
     Ok(())
 }
 
@@ -132,12 +133,16 @@ fn patch_items(
     Ok(())
 }
 
-/// Brings lists into the order that `$setElementOrder/<field>` gives.
-fn reorder(kind: &Kind, names: &[String], target: &mut Value, patch: &Value) {
-    for (field, order) in patch.as_object().into_iter().flatten() {
-        let Some(field) = field.strip_prefix("$setElementOrder/") else { continue };
-        let (Some(order), Some(Value::Array(items))) =
-            (order.as_array(), target.get_mut(field))
+/// Brings merged lists into order: items of the patch in the order of `$setElementOrder` (or of
+/// the patch), the others where they stood before among them.
+fn reorder(kind: &Kind, names: &[String], before: &Value, target: &mut Value, patch: &Value) {
+    for (field, value) in patch.as_object().into_iter().flatten() {
+        let (field, explicit) = match field.strip_prefix("$setElementOrder/") {
+            Some(field) => (field, true),
+            None => (field.as_str(), false),
+        };
+        let ordered = patch.get(format!("$setElementOrder/{field}")).is_some();
+        let (Some(order), Some(Value::Array(items))) = (value.as_array(), target.get_mut(field))
         else {
             continue;
         };
@@ -145,14 +150,47 @@ fn reorder(kind: &Kind, names: &[String], target: &mut Value, patch: &Value) {
         path.push(field);
         let key = match merge_rule(kind, &path, &Value::Array(Vec::new())) {
             Merge::ListMap(keys) => keys.first().cloned(),
-            _ => None,
+            Merge::Set => None,
+            Merge::Granular | Merge::Atomic => continue,
         };
-        let identity = |item: &Value| key.as_ref().map_or(item.clone(), |k| item[k.as_str()].clone());
-        items.sort_by_key(|item| {
-            let id = identity(item);
-            order.iter().position(|o| identity(o) == id).unwrap_or(usize::MAX)
-        });
+        if ordered && !explicit {
+            continue;
+        }
+        let identity =
+            |item: &Value| key.as_ref().map_or(item.clone(), |k| item[k.as_str()].clone());
+        let order: Vec<Value> = order.iter().map(identity).collect();
+        let was: Vec<Value> = json::list(before, &format!("/{}", json::escape(field)))
+            .iter()
+            .map(identity)
+            .collect();
+        *items = interleave(std::mem::take(items), &order, &was, identity);
     }
+}
+
+fn interleave(
+    items: Vec<Value>,
+    order: &[Value],
+    was: &[Value],
+    identity: impl Fn(&Value) -> Value,
+) -> Vec<Value> {
+    let place = |list: &[Value], item: &Value| list.iter().position(|o| *o == identity(item));
+    let (mut named, mut others): (Vec<Value>, Vec<Value>) =
+        items.into_iter().partition(|item| place(order, item).is_some());
+    named.sort_by_key(|item| place(order, item));
+    others.reverse();
+    let mut merged = Vec::new();
+    for item in named {
+        // What stood before this item stays before it; a new item goes first.
+        while let (Some(own), Some(other)) = (place(was, &item), others.last()) {
+            if place(was, other).is_none_or(|other| other > own) {
+                break;
+            }
+            merged.extend(others.pop());
+        }
+        merged.push(item);
+    }
+    merged.extend(others.into_iter().rev());
+    merged
 }
 
 #[cfg(test)]

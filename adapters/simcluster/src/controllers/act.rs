@@ -48,6 +48,23 @@ impl Pass<'_> {
         ignore_missing(written.map(|_| ()));
     }
 
+    /// Changes annotations with a write of the status, as the deployment controller does.
+    pub fn change_through_status(
+        &mut self,
+        kind: &Kind,
+        object: &Value,
+        manager: &str,
+        change: impl FnOnce(&mut Value),
+    ) {
+        let at = (json::namespace(object), json::name(object));
+        let written = self.state.update(kind, at, &Options::status_by(manager), |live| {
+            let mut next = live.clone();
+            change(&mut next);
+            Ok(next)
+        });
+        ignore_missing(written.map(|_| ()));
+    }
+
     /// Pods whose controller is `owner`.
     pub fn pods_of(&self, owner: &Value) -> Vec<Arc<Value>> {
         let uid = json::uid(owner);
@@ -167,7 +184,8 @@ impl Pass<'_> {
             "reason": reason,
             "message": message,
             "type": kind,
-            "source": {"component": component},
+            // The scheduler writes by the newer event API, which knows no source.
+            "source": if component == "default-scheduler" { json!({}) } else { source(component) },
             "reportingComponent": component,
             "firstTimestamp": self.stamp,
             "lastTimestamp": self.stamp,
@@ -190,6 +208,14 @@ impl Pass<'_> {
             self.state.store.remove("events", json::namespace(oldest), json::name(oldest));
         }
     }
+}
+
+fn source(component: &str) -> Value {
+    let mut source = json!({"component": component});
+    if component == "kubelet" {
+        source["host"] = json!(crate::state::NODE);
+    }
+    source
 }
 
 /// A controller's write may come too late; the next pass sees why.

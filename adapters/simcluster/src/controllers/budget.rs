@@ -42,6 +42,10 @@ fn judge(pass: &mut Pass<'_>, budget: &Value) {
     let (value, reason) =
         if allowed > 0 { (true, "SufficientPods") } else { (false, "InsufficientPods") };
     set_condition(&mut status, ("DisruptionAllowed", value), reason, "", &pass.stamp);
+    for condition in json::list_mut(&mut status, "/conditions") {
+        json::set(condition, "/message", "");
+        json::set(condition, "/observedGeneration", json::int(budget, "/metadata/generation", 1));
+    }
     forget_disrupted(&mut status, &pods);
     let kind = pass.state.kinds.get(BUDGETS);
     pass.set_status(&kind, budget, MANAGER, status);

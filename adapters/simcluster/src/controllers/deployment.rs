@@ -40,8 +40,9 @@ fn sync(pass: &mut Pass<'_>, kind: &Kind, deployment: &Value) {
     adopt(pass, kind, deployment);
     let paused = json::flag(deployment, "/spec/paused");
     let mut new = new_set(deployment, &sets_of(pass, deployment));
-    if new.is_none() && !paused && pass.may_try(json::uid(deployment)) {
-        make_set(pass, kind, deployment);
+    let size = rollout::first_size(pass, deployment);
+    if let Some(size) = size.filter(|_| new.is_none() && !paused && pass.may_try(json::uid(deployment))) {
+        make_set(pass, kind, deployment, size);
         new = new_set(deployment, &sets_of(pass, deployment));
     }
     if let Some(set) = new.as_ref().filter(|_| !paused) {
@@ -102,7 +103,7 @@ fn new_set(deployment: &Value, sets: &[Arc<Value>]) -> Option<Arc<Value>> {
         .cloned()
 }
 
-fn make_set(pass: &mut Pass<'_>, kind: &Kind, deployment: &Value) {
+fn make_set(pass: &mut Pass<'_>, kind: &Kind, deployment: &Value, size: i64) {
     let mut template = json::at(deployment, "/spec/template").clone();
     let hash = short_hash(&template.to_string());
     let name = format!("{}-{hash}", json::name(deployment));
@@ -112,7 +113,7 @@ fn make_set(pass: &mut Pass<'_>, kind: &Kind, deployment: &Value) {
     let mut set = json!({
         "metadata": {"name": name, "labels": template["metadata"]["labels"],
             "annotations": {}, "ownerReferences": [controller_reference(kind, deployment)]},
-        "spec": {"replicas": 0, "selector": selector, "template": template},
+        "spec": {"replicas": size, "selector": selector, "template": template},
     });
     for (key, value) in json::map(deployment, "/metadata/annotations").into_iter().flatten() {
         if key != "kubectl.kubernetes.io/last-applied-configuration" {
@@ -123,6 +124,7 @@ fn make_set(pass: &mut Pass<'_>, kind: &Kind, deployment: &Value) {
         set["spec"]["minReadySeconds"] = seconds.clone();
     }
     json::remove(&mut set, REVISION);
+    rollout::annotate(deployment, &mut set);
     let sets = pass.state.kinds.get(SETS);
     let made = pass.state.create_as(MANAGER, &sets, json::namespace(deployment), set);
     if let Err(error) = made {
@@ -131,6 +133,10 @@ fn make_set(pass: &mut Pass<'_>, kind: &Kind, deployment: &Value) {
         pass.failed(json::uid(deployment));
     } else {
         pass.succeeded(json::uid(deployment));
+        if size > 0 {
+            let message = format!("Scaled up replica set {name} from 0 to {size}");
+            pass.event(deployment, "ScalingReplicaSet", &message, COMPONENT);
+        }
     }
 }
 
@@ -150,7 +156,9 @@ fn number(pass: &mut Pass<'_>, kind: &Kind, deployment: &Value, new: &Value) {
         pass.change(&sets, new, MANAGER, |set| json::set(set, REVISION, own.to_string()));
     }
     if revision(deployment) != own {
-        pass.change(kind, deployment, MANAGER, |d| json::set(d, REVISION, own.to_string()));
+        pass.change_through_status(kind, deployment, MANAGER, |d| {
+            json::set(d, REVISION, own.to_string());
+        });
     }
 }
 
@@ -196,6 +204,7 @@ fn report(pass: &mut Pass<'_>, kind: &Kind, deployment: &Value, new: Option<&str
         status = json!({});
     }
     json::set(&mut status, "/observedGeneration", json::int(deployment, "/metadata/generation", 1));
+    json::set(&mut status, "/terminatingReplicas", sum("terminatingReplicas"));
     set_count(&mut status, "replicas", sums.replicas);
     set_count(&mut status, "updatedReplicas", sums.updated);
     set_count(&mut status, "readyReplicas", sums.ready);

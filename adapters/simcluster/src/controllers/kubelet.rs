@@ -39,6 +39,8 @@ pub(super) struct PodMemory {
     seen: Instant,
     /// When the containers were started last.
     started: Option<(Instant, String)>,
+    /// Whether the pod's sandbox stands, which has the address.
+    sandbox: bool,
     /// When crashed containers are started again.
     restart_at: Option<Instant>,
     restarts: u32,
@@ -51,6 +53,7 @@ impl PodMemory {
         Self {
             seen: now,
             started: None,
+            sandbox: false,
             restart_at: None,
             restarts: 0,
             last_end: None,
@@ -124,7 +127,9 @@ fn finish(pass: &mut Pass<'_>, pod: &Value) {
 
 fn decide(pass: &mut Pass<'_>, pod: &Value, memory: &mut PodMemory) -> Containers {
     if memory.started.is_none() {
-        match obstacles::find(pass, pod) {
+        let obstacle = obstacles::find(pass, pod);
+        memory.sandbox |= !matches!(obstacle, Some(Obstacle::Volume(_)));
+        match obstacle {
             None => start(pass, pod, memory),
             Some(Obstacle::Volume(message)) => {
                 pass.warn_once(pod, "FailedMount", &message, COMPONENT);
@@ -159,13 +164,16 @@ fn waiting(reason: &'static str, message: String) -> Containers {
 fn start(pass: &mut Pass<'_>, pod: &Value, memory: &mut PodMemory) {
     memory.started = Some((pass.now, pass.stamp.clone()));
     for container in json::list(pod, "/spec/containers") {
-        let (name, image) = (json::text(container, "/name"), json::text(container, "/image"));
+        let image = json::text(container, "/image");
         if memory.restarts == 0 {
-            let message = format!("Container image \"{image}\" already present on machine");
+            let message = format!(
+                "Container image \"{image}\" already present on machine and can be accessed by the \
+                 pod"
+            );
             pass.event(pod, "Pulled", &message, COMPONENT);
         }
-        pass.event(pod, "Created", &format!("Container created: {name}"), COMPONENT);
-        pass.event(pod, "Started", &format!("Container started: {name}"), COMPONENT);
+        pass.event(pod, "Created", "Container created", COMPONENT);
+        pass.event(pod, "Started", "Container started", COMPONENT);
     }
 }
 
@@ -178,6 +186,7 @@ fn image_trouble(
 ) -> Containers {
     if reason != "ErrImagePull" {
         pass.warn_once(pod, reason_of_event(reason), &message, COMPONENT);
+        pass.warn_once(pod, "Failed", &format!("Error: {reason}"), COMPONENT);
         return waiting(reason, message);
     }
     let image = obstacles::first_image(pod);
@@ -336,13 +345,13 @@ fn write(pass: &mut Pass<'_>, pod: &Value, memory: &PodMemory, containers: &Cont
     json::set_default(&mut status, "/startTime", pass.stamp.clone());
     json::set(&mut status, "/hostIP", "192.0.2.1");
     json::set(&mut status, "/hostIPs", json!([{"ip": "192.0.2.1"}]));
-    if memory.started.is_some() && !json::has(&status, "/podIP") {
+    if memory.sandbox && !json::has(&status, "/podIP") {
         let address = pass.state.allocate_pod_address();
         json::set(&mut status, "/podIPs", json!([{"ip": address}]));
         json::set(&mut status, "/podIP", address);
     }
     let now = pass.stamp.clone();
-    set_condition(&mut status, ("PodReadyToStartContainers", memory.started.is_some()), "", "", &now);
+    set_condition(&mut status, ("PodReadyToStartContainers", memory.sandbox), "", "", &now);
     set_condition(&mut status, ("Initialized", true), "", "", &now);
     let (reason, message) = if ready {
         ("", String::new())
@@ -356,6 +365,10 @@ fn write(pass: &mut Pass<'_>, pod: &Value, memory: &PodMemory, containers: &Cont
     set_condition(&mut status, ("Ready", ready), reason, &message, &now);
     set_condition(&mut status, ("ContainersReady", ready), reason, &message, &now);
     statuses::write(&mut status, pod, memory, containers, &now);
+    let generation = json::int(pod, "/metadata/generation", 1);
+    for condition in json::list_mut(&mut status, "/conditions") {
+        json::set(condition, "/observedGeneration", generation);
+    }
     let pods = pass.state.kinds.get("pods");
     pass.set_status(&pods, pod, MANAGER, status);
 }

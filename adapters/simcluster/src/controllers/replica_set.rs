@@ -147,6 +147,10 @@ fn report(
         status = json!({});
     }
     json::set(&mut status, "/replicas", count(active));
+    if !kind.group.is_empty() {
+        let leaving = pass.pods_of(set).into_iter().filter(|pod| json::is_deleting(pod));
+        json::set(&mut status, "/terminatingReplicas", count(leaving));
+    }
     set_count(&mut status, "fullyLabeledReplicas", count(labelled));
     set_count(&mut status, "readyReplicas", ready);
     set_count(&mut status, "availableReplicas", ready);

@@ -31,6 +31,13 @@ pub(super) fn step(pass: &mut Pass<'_>, deployment: &Value, new: &str, paused: b
         sets.into_iter().partition(|set| json::uid(set) == new);
     let wanted = json::int(deployment, "/spec/replicas", 1);
     let Some(current) = current.first() else {
+        // Recreate takes the old pods away before it makes the new set.
+        if json::text(deployment, "/spec/strategy/type") == "Recreate" && !paused {
+            for set in &old {
+                scale(pass, deployment, set, 0);
+            }
+            return;
+        }
         // Paused before its first set, or refused: a single old set still follows the number.
         if let Some(last) = old.iter().rev().find(|set| size(set) > 0) {
             scale(pass, deployment, last, wanted);
@@ -52,6 +59,27 @@ pub(super) fn step(pass: &mut Pass<'_>, deployment: &Value, new: &str, paused: b
     }
     grow(pass, deployment, current, old_size, wanted);
     shrink(pass, deployment, current, &old, wanted);
+}
+
+/// How many pods a new set begins with; `None` while Recreate waits for the old ones to go.
+pub(super) fn first_size(pass: &Pass<'_>, deployment: &Value) -> Option<i64> {
+    let old = sets_of(pass, deployment);
+    let wanted = json::int(deployment, "/spec/replicas", 1);
+    if json::text(deployment, "/spec/strategy/type") == "Recreate" {
+        let gone = old.iter().all(|set| size(set) == 0) && may_start(pass, deployment, &old);
+        return gone.then_some(wanted);
+    }
+    let room = wanted + max_surge(deployment) - old.iter().map(|set| size(set)).sum::<i64>();
+    Some(room.clamp(0, wanted))
+}
+
+/// Notes on a set what its deployment wants of all sets together.
+pub(super) fn annotate(deployment: &Value, set: &mut Value) {
+    let wanted = json::int(deployment, "/spec/replicas", 1);
+    let most = wanted + max_surge(deployment);
+    let annotations = "/metadata/annotations/deployment.kubernetes.io~1";
+    json::set(set, &format!("{annotations}desired-replicas"), wanted.to_string());
+    json::set(set, &format!("{annotations}max-replicas"), most.to_string());
 }
 
 fn size(set: &Value) -> i64 {
@@ -117,13 +145,9 @@ fn scale(pass: &mut Pass<'_>, deployment: &Value, set: &Value, to: i64) {
         return;
     }
     let kind = pass.state.kinds.get(SETS);
-    let wanted = json::int(deployment, "/spec/replicas", 1);
-    let most = wanted + max_surge(deployment);
     pass.change(&kind, set, MANAGER, |set| {
         json::set(set, "/spec/replicas", to);
-        let annotations = "/metadata/annotations/deployment.kubernetes.io~1";
-        json::set(set, &format!("{annotations}desired-replicas"), wanted.to_string());
-        json::set(set, &format!("{annotations}max-replicas"), most.to_string());
+        annotate(deployment, set);
     });
     let how = if to > from { "up" } else { "down" };
     let message = format!("Scaled {how} replica set {} from {from} to {to}", json::name(set));

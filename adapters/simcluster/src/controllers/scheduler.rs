@@ -81,8 +81,8 @@ fn place(pass: &mut Pass<'_>, pod: &Value) -> Result<String, String> {
     fits.map(|node| json::name(node).to_owned()).ok_or_else(|| {
         format!(
             "0/{total} nodes are available: {total} Insufficient {}. no new claims to deallocate, \
-             preemption: 0/{total} nodes are available: {total} No preemption victims found for \
-             incoming pod.",
+             preemption: 0/{total} nodes are available: {total} Preemption is not helpful for \
+             scheduling.",
             scarce(pass, pod, chosen[0]).unwrap_or("pods")
         )
     })

@@ -36,10 +36,7 @@ pub(super) fn run(pass: &mut Pass<'_>) {
 pub(super) fn ready_for(pass: &mut Pass<'_>, pod: &Value) -> Result<(), String> {
     let total = pass.state.store.list("nodes", "").count();
     let no = |why: &str| {
-        Err(format!(
-            "0/{total} nodes are available: {why}. not found preemption: 0/{total} nodes are \
-             available: {total} Preemption is not helpful for scheduling."
-        ))
+        Err(format!("0/{total} nodes are available: {why}. not found"))
     };
     for name in claims_of(pod) {
         let Some(claim) = pass.state.get(CLAIMS, json::namespace(pod), &name) else {

@@ -36,7 +36,6 @@ fn container(container: &mut Value) {
     set_default(container, "/resources", json!({}));
     quantities(container, "/resources/limits");
     quantities(container, "/resources/requests");
-    copy_limits(container);
     let policy = pull_policy(json::text(container, "/image"));
     set_default(container, "/imagePullPolicy", policy);
     if json::at(container, "/ports").is_array() {
@@ -72,7 +71,18 @@ fn probe(container: &mut Value, name: &str) {
     }
 }
 
-/// A limit without a request is also the request.
+/// What pods get and templates do not yet: a limit without a request is also the request.
+pub(crate) fn pod_alone(pod: &mut Value) {
+    if json::has(pod, "/spec") {
+        set_default(pod, "/spec/enableServiceLinks", true);
+    }
+    for containers in ["/spec/initContainers", "/spec/containers"] {
+        if json::at(pod, containers).is_array() {
+            list_mut(pod, containers).iter_mut().for_each(copy_limits);
+        }
+    }
+}
+
 fn copy_limits(container: &mut Value) {
     let limits = json::map(container, "/resources/limits").cloned().unwrap_or_default();
     for (resource, limit) in limits {

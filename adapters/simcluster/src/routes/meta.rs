@@ -30,5 +30,5 @@ pub(crate) fn answer(
         Target::OpenApi(group, version) => Some(discovery::openapi(kinds, group, version)),
         Target::Resource(_) | Target::Nowhere => None,
     };
-    body.map(|body| json_response(StatusCode::OK, &body)).ok_or_else(ApiError::no_such_path)
+    body.map(|body| json_response(StatusCode::OK, &body)).ok_or_else(ApiError::no_such_group)
 }

@@ -1,10 +1,9 @@
 //! The four kinds of patches.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Call, body};
 use crate::apply::strategic;
-use crate::json;
 use crate::kinds::Kind;
 use crate::status::{ApiError, ApiResult};
 
@@ -48,7 +47,11 @@ pub(crate) fn read(call: &Call) -> ApiResult<Asked> {
             })?;
             Asked::Patch(Patch::Json(patch))
         }
-        _ => return Err(ApiError::unsupported_media_type(ACCEPTED)),
+        _ => {
+            let mut error = ApiError::new(415, "UnsupportedMediaType", "415: Unsupported Media Type");
+            error.details = json!({});
+            return Err(error);
+        }
     })
 }
 
@@ -70,8 +73,11 @@ impl Patch {
             }
             Self::Strategic(patch) => strategic::patch(kind, &mut next, patch)?,
             Self::Json(patch) => json_patch::patch(&mut next, patch).map_err(|error| {
-                let text = format!("the server rejected our request due to an error in our request: {error}");
-                ApiError::new(422, "Invalid", text).about(kind, json::name(live))
+                tracing::debug!(%error, "a JSON patch does not fit");
+                let text = "the server rejected our request due to an error in our request";
+                let mut error = ApiError::new(422, "Invalid", text);
+                error.details = json!({});
+                error
             })?,
         }
         Ok(next)

@@ -62,10 +62,13 @@ pub(crate) fn answer(
 
 fn find_kind(cluster: &SimCluster, at: &At) -> ApiResult<Arc<Kind>> {
     let state = cluster.inner.lock();
-    let kind = state
-        .kinds
-        .by_path(&at.group, &at.version, &at.plural)
-        .ok_or_else(ApiError::no_such_path)?;
+    let kind = state.kinds.by_path(&at.group, &at.version, &at.plural).ok_or_else(|| {
+        if state.kinds.serves(&at.group, &at.version) {
+            ApiError::no_such_path()
+        } else {
+            ApiError::no_such_group()
+        }
+    })?;
     // A namespaced kind can be listed across namespaces, nothing else can be done there.
     let misplaced = if kind.namespaced {
         at.namespace.is_empty() && !at.name.is_empty()
@@ -208,8 +211,7 @@ fn refuse_initial_events(call: &Call) -> ApiResult<()> {
         "sendInitialEvents",
         "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled",
     );
-    let text = format!("ListOptions.meta.k8s.io \"\" is invalid: {}: {}", cause.field, cause.message);
-    Err(ApiError::new(422, "Invalid", text).with_causes(&[cause]))
+    Err(ApiError::invalid_options("ListOptions", &cause))
 }
 
 fn watch_it(
@@ -223,7 +225,11 @@ fn watch_it(
     let version = match call.query.text("resourceVersion") {
         "" | "0" => 0,
         text => text.parse().map_err(|_| {
-            ApiError::bad_request(format!("Invalid value: \"{text}\": strconv.ParseUint: invalid syntax"))
+            let text = format!(
+                "resourceVersion: Invalid value: \"{text}\": strconv.ParseUint: parsing \"{text}\": \
+                 invalid syntax"
+            );
+            ApiError::new(500, "", text)
         })?,
     };
     let seconds = call.query.number("timeoutSeconds").filter(|s| *s > 0).unwrap_or(1800);
@@ -278,20 +284,9 @@ fn patch_it(cluster: &SimCluster, call: &Call, kind: &Kind, at: &At) -> ApiResul
         patch::Asked::Apply(config) => {
             if call.query.text("fieldManager").is_empty() {
                 let cause = Cause::required("fieldManager", "is required for apply patch");
-                let text = format!(
-                    "PatchOptions.meta.k8s.io \"\" is invalid: {}: {}",
-                    cause.field, cause.message
-                );
-                return Err(ApiError::new(422, "Invalid", text).with_causes(&[cause]));
+                return Err(ApiError::invalid_options("PatchOptions", &cause));
             }
             let force = call.query.flag("force");
-            let mut config = config;
-            if json::namespace(&config).is_empty() && kind.namespaced {
-                json::set(&mut config, "/metadata/namespace", at.namespace.clone());
-            }
-            if json::name(&config).is_empty() {
-                json::set(&mut config, "/metadata/name", at.name.clone());
-            }
             cluster.inner.with(|state| {
                 let done = state.apply(kind, place, config, force, &options)?;
                 Ok(written(state, call, kind, &done))
@@ -300,11 +295,7 @@ fn patch_it(cluster: &SimCluster, call: &Call, kind: &Kind, at: &At) -> ApiResul
         patch::Asked::Patch(change) => {
             if call.query.flag("force") {
                 let cause = Cause::forbidden("force", "may not be specified for non-apply patch");
-                let text = format!(
-                    "PatchOptions.meta.k8s.io \"\" is invalid: {}: {}",
-                    cause.field, cause.message
-                );
-                return Err(ApiError::new(422, "Invalid", text).with_causes(&[cause]));
+                return Err(ApiError::invalid_options("PatchOptions", &cause));
             }
             cluster.inner.with(|state| {
                 let make = |live: &Value| change.apply(kind, live);

@@ -122,8 +122,11 @@ fn check(kind: &Kind, before: &Value, after: &Value) -> ApiResult<()> {
     if replicas < 0 {
         let detail = "must be greater than or equal to 0";
         let cause = Cause::invalid("spec.replicas", &Value::from(replicas), detail);
-        let text = format!("Scale.autoscaling \"{name}\" is invalid: {}: {}", cause.field, cause.message);
-        return Err(ApiError::new(422, "Invalid", text).with_causes(&[cause]));
+        let text =
+            format!("Scale.autoscaling \"{name}\" is invalid: {}: {}", cause.field, cause.message);
+        let mut error = ApiError::new(422, "Invalid", text);
+        error.details = json!({"name": name, "group": "autoscaling", "kind": "Scale"});
+        return Err(error.with_causes(&[cause]));
     }
     Ok(())
 }

@@ -20,6 +20,7 @@ pub(crate) fn to_version(kind: &Kind, object: &Value) -> Value {
 }
 
 fn to_v1(scaler: &mut Value) {
+    json::set_default(scaler, "/status/currentReplicas", 0);
     let Some(Value::Array(metrics)) = json::remove(scaler, "/spec/metrics") else { return };
     let cpu = metrics.iter().find(|m| json::text(m, "/resource/name") == "cpu");
     if let Some(percent) = cpu.and_then(|m| m.pointer("/resource/target/averageUtilization")) {

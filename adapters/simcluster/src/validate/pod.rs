@@ -8,6 +8,9 @@ use crate::json;
 use crate::names;
 use crate::status::Cause;
 
+/// The restart policies of pods that run to an end.
+pub(crate) const ENDING: &[&str] = &["OnFailure", "Never"];
+
 /// Judges the template under `parent` (`spec` or `spec.jobTemplate.spec`).
 pub(crate) fn template(object: &Value, parent: &str, policies: &[&str], causes: &mut Vec<Cause>) {
     spec(object, &format!("{parent}.template.spec"), policies, causes);
@@ -25,15 +28,18 @@ pub(crate) fn spec(object: &Value, path: &str, policies: &[&str], causes: &mut V
     for list in ["initContainers", "containers"] {
         for (index, container) in json::list(spec, &format!("/{list}")).iter().enumerate() {
             let path = format!("{path}.{list}[{index}]");
+            check_container(container, &path, &volumes, causes);
             let name = json::text(container, "/name");
             if !name.is_empty() && !seen.insert(name.to_owned()) {
                 causes.push(Cause::duplicate(format!("{path}.name"), name));
             }
-            check_container(container, &path, &volumes, causes);
         }
     }
     let policy = json::text(spec, "/restartPolicy");
-    if !policy.is_empty() && !policies.contains(&policy) {
+    if policies == ENDING && policy == "Always" {
+        let path = format!("{path}.restartPolicy");
+        causes.push(Cause::required(path, "valid values: \"OnFailure\", \"Never\""));
+    } else if !policy.is_empty() && !policies.contains(&policy) {
         causes.push(Cause::unsupported(format!("{path}.restartPolicy"), policy, policies));
     }
 }
@@ -72,7 +78,9 @@ fn check_container(
     }
     for (index, port) in json::list(container, "/ports").iter().enumerate() {
         let number = json::int(port, "/containerPort", 0);
-        if !(1..=65535).contains(&number) {
+        if number == 0 {
+            causes.push(Cause::required(format!("{path}.ports[{index}].containerPort"), ""));
+        } else if !(1..=65535).contains(&number) {
             let path = format!("{path}.ports[{index}].containerPort");
             let detail = "must be between 1 and 65535, inclusive";
             causes.push(Cause::invalid(path, &Value::from(number), detail));

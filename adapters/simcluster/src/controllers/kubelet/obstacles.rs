@@ -30,6 +30,9 @@ fn volume(pass: &Pass<'_>, pod: &Value) -> Option<Obstacle> {
     };
     for volume in json::list(pod, "/spec/volumes") {
         let of = json::text(volume, "/name");
+        if !is_mounted(pod, of) {
+            continue;
+        }
         let (map, secret) =
             (json::text(volume, "/configMap/name"), json::text(volume, "/secret/secretName"));
         let optional =
@@ -51,6 +54,15 @@ fn volume(pass: &Pass<'_>, pod: &Value) -> Option<Obstacle> {
     None
 }
 
+/// A volume that no container mounts is never set up.
+fn is_mounted(pod: &Value, volume: &str) -> bool {
+    ["/spec/initContainers", "/spec/containers"]
+        .iter()
+        .flat_map(|list| json::list(pod, list))
+        .flat_map(|container| json::list(container, "/volumeMounts"))
+        .any(|mount| json::text(mount, "/name") == volume)
+}
+
 pub(super) fn first_image(pod: &Value) -> &str {
     json::text(pod, "/spec/containers/0/image")
 }
@@ -63,7 +75,12 @@ fn image(pod: &Value) -> Option<Obstacle> {
     if let Some(bad) = bad {
         let message = format!(
             "Failed to apply default image tag \"{bad}\": couldn't parse image name \"{bad}\": \
-             invalid reference format"
+             invalid reference format{}",
+            if bad.contains(|c: char| c.is_ascii_uppercase()) {
+                format!(": repository name ({}) must be lowercase", bad.split(':').next().unwrap_or(bad))
+            } else {
+                String::new()
+            }
         );
         return Some(Obstacle::Image { reason: "InvalidImageName", message });
     }
