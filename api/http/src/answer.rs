@@ -41,7 +41,9 @@ pub(crate) fn see_other(location: &str) -> Response {
 /// 200 with bytes of a type.
 pub(crate) fn bytes(content_type: &'static str, body: impl Into<Body>) -> Response {
     let mut response = Response::new(body.into());
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
+        .headers_mut()
+        .insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
     response
 }
 

@@ -86,16 +86,27 @@ impl<S: Sync> FromRequestParts<S> for Asker {
         let idempotency_key = match parts.headers.get("idempotency-key") {
             None => None,
             Some(value) => Some(key(value.as_bytes()).ok_or_else(|| {
-                ApiError::new(400, format!("Idempotency-Key must be 1 to {KEY_LIMIT} visible ASCII characters"))
+                ApiError::new(
+                    400,
+                    format!("Idempotency-Key must be 1 to {KEY_LIMIT} visible ASCII characters"),
+                )
             })?),
         };
-        Ok(Self(Caller { by: "anonymous".to_owned(), tenant: tenant(), idempotency_key }))
+        Ok(Self(Caller {
+            by: "anonymous".to_owned(),
+            tenant: tenant(),
+            idempotency_key,
+        }))
     }
 }
 
 fn key(bytes: &[u8]) -> Option<String> {
-    let legal = !bytes.is_empty() && bytes.len() <= KEY_LIMIT && bytes.iter().all(u8::is_ascii_graphic);
-    std::str::from_utf8(bytes).ok().filter(|_| legal).map(str::to_owned)
+    let legal =
+        !bytes.is_empty() && bytes.len() <= KEY_LIMIT && bytes.iter().all(u8::is_ascii_graphic);
+    std::str::from_utf8(bytes)
+        .ok()
+        .filter(|_| legal)
+        .map(str::to_owned)
 }
 
 /// The tenant of whoever asks.

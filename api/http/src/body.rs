@@ -30,8 +30,17 @@ impl JsonBody {
     pub(crate) fn shaped(self, shape: &Shape) -> Result<Map<String, Value>, ApiError> {
         let checked = shape.check(self.0)?;
         if !checked.unknown.is_empty() {
-            let members = checked.unknown.join(", ").chars().take(500).collect::<String>();
-            tracing::info!(request = shape.name, members, "a request has members that are not known");
+            let members = checked
+                .unknown
+                .join(", ")
+                .chars()
+                .take(500)
+                .collect::<String>();
+            tracing::info!(
+                request = shape.name,
+                members,
+                "a request has members that are not known"
+            );
         }
         Ok(checked.body)
     }
@@ -101,10 +110,16 @@ pub(crate) fn must_be(headers: &HeaderMap, accepted: &[&str]) -> Result<(), ApiE
         .and_then(|value| value.to_str().ok())
         .and_then(|value| value.split(';').next())
         .map(|value| value.trim().to_ascii_lowercase());
-    if sent.as_ref().is_some_and(|sent| accepted.contains(&sent.as_str())) {
+    if sent
+        .as_ref()
+        .is_some_and(|sent| accepted.contains(&sent.as_str()))
+    {
         return Ok(());
     }
-    Err(ApiError::new(415, format!("Content-Type must be {}", accepted.join(" or "))))
+    Err(ApiError::new(
+        415,
+        format!("Content-Type must be {}", accepted.join(" or ")),
+    ))
 }
 
 /// Reads a body whole.
@@ -118,7 +133,8 @@ pub(crate) async fn read(headers: &HeaderMap, body: Body, limit: usize) -> Resul
         .and_then(|value| value.to_str().ok())
         .and_then(|value| value.parse::<u64>().ok());
     let too_large = || ApiError::new(413, format!("the body is larger than {limit} bytes"));
-    if announced.is_some_and(|length| usize::try_from(length).map_or(true, |length| length > limit)) {
+    if announced.is_some_and(|length| usize::try_from(length).map_or(true, |length| length > limit))
+    {
         return Err(too_large());
     }
     let mut pieces = body.into_data_stream();

@@ -67,17 +67,28 @@ impl Filter {
                 return Err(bad("filter: expressions are joined by ;"));
             }
             if expressions.len() == EXPRESSION_LIMIT {
-                return Err(bad(format!("filter: at most {EXPRESSION_LIMIT} expressions are taken")));
+                return Err(bad(format!(
+                    "filter: at most {EXPRESSION_LIMIT} expressions are taken"
+                )));
             }
             expressions.push(expression(&mut rest)?);
         }
         for expression in &expressions {
-            let path: Vec<String> =
-                expression.path.iter().filter(|name| *name != KEYS).cloned().collect();
+            let path: Vec<String> = expression
+                .path
+                .iter()
+                .filter(|name| *name != KEYS)
+                .cloned()
+                .collect();
             if !attributes.know(&path) {
                 return Err(bad(format!(
                     "filter: {} is not an attribute here",
-                    expression.path.join("/").chars().take(200).collect::<String>()
+                    expression
+                        .path
+                        .join("/")
+                        .chars()
+                        .take(200)
+                        .collect::<String>()
                 )));
             }
         }
@@ -86,7 +97,9 @@ impl Filter {
 
     /// Whether an answer passes.
     pub(crate) fn passes(&self, answer: &Value) -> bool {
-        self.0.iter().all(|expression| expression.holds(answer, &expression.path))
+        self.0
+            .iter()
+            .all(|expression| expression.holds(answer, &expression.path))
     }
 }
 
@@ -101,10 +114,16 @@ fn expression(rest: &mut Peekable<Chars<'_>>) -> Result<Expression, ApiError> {
         .map(|(_, operator)| *operator)
         .ok_or_else(|| {
             let known: Vec<&str> = OPERATORS.iter().map(|(name, _)| *name).collect();
-            bad(format!("filter: unknown operator; known are {}", known.join(", ")))
+            bad(format!(
+                "filter: unknown operator; known are {}",
+                known.join(", ")
+            ))
         })?;
     let (path, _) = until(rest, &[','])?;
-    let path = path.split('/').map(unescape).collect::<Result<Vec<String>, ApiError>>()?;
+    let path = path
+        .split('/')
+        .map(unescape)
+        .collect::<Result<Vec<String>, ApiError>>()?;
     let mut values = Vec::new();
     loop {
         let (value, end) = value(rest)?;
@@ -120,7 +139,11 @@ fn expression(rest: &mut Peekable<Chars<'_>>) -> Result<Expression, ApiError> {
     if !takes_many && values.len() != 1 {
         return Err(bad(format!("filter: {word} takes one value")));
     }
-    Ok(Expression { operator, path, values })
+    Ok(Expression {
+        operator,
+        path,
+        values,
+    })
 }
 
 /// Reads up to one of these characters and takes it.
@@ -179,11 +202,14 @@ impl Expression {
         match (here, path.split_first()) {
             (Value::Array(entries), _) => entries.iter().any(|entry| self.holds(entry, path)),
             (Value::Object(members), Some((name, rest))) if name == KEYS => {
-                rest.is_empty() && members.keys().any(|key| self.compare(&Value::from(key.as_str())))
+                rest.is_empty()
+                    && members
+                        .keys()
+                        .any(|key| self.compare(&Value::from(key.as_str())))
             }
-            (Value::Object(members), Some((name, rest))) => {
-                members.get(name).is_some_and(|member| self.holds(member, rest))
-            }
+            (Value::Object(members), Some((name, rest))) => members
+                .get(name)
+                .is_some_and(|member| self.holds(member, rest)),
             (leaf, None) => self.compare(leaf),
             (_, Some(_)) => false,
         }
@@ -211,7 +237,9 @@ impl Expression {
     }
 
     fn any_equal(&self, leaf: &Value) -> bool {
-        self.values.iter().any(|value| order(leaf, value) == Some(Ordering::Equal))
+        self.values
+            .iter()
+            .any(|value| order(leaf, value) == Some(Ordering::Equal))
     }
 
     fn any_inside(&self, leaf: &Value) -> bool {
@@ -219,7 +247,9 @@ impl Expression {
             Value::String(text) => text.clone(),
             other => other.to_string(),
         };
-        self.values.iter().any(|value| text.contains(value.as_str()))
+        self.values
+            .iter()
+            .any(|value| text.contains(value.as_str()))
     }
 }
 
@@ -253,7 +283,9 @@ mod tests {
     }
 
     fn passes(filter: &str) -> bool {
-        Filter::parse(filter, attributes::vnf_instance()).unwrap().passes(&instance())
+        Filter::parse(filter, attributes::vnf_instance())
+            .unwrap()
+            .passes(&instance())
     }
 
     #[test]
@@ -263,8 +295,14 @@ mod tests {
             ("(eq,id,i-2)", false),
             ("(neq,id,i-2)", true),
             ("(eq,vnfInstanceName,'it''s, (mine)')", true),
-            ("(eq,instantiatedVnfInfo/vnfState,STARTED);(eq,id,i-1)", true),
-            ("(eq,instantiatedVnfInfo/vnfState,STARTED);(eq,id,i-2)", false),
+            (
+                "(eq,instantiatedVnfInfo/vnfState,STARTED);(eq,id,i-1)",
+                true,
+            ),
+            (
+                "(eq,instantiatedVnfInfo/vnfState,STARTED);(eq,id,i-2)",
+                false,
+            ),
             ("(gt,instantiatedVnfInfo/scaleStatus/scaleLevel,1)", true),
             ("(gt,instantiatedVnfInfo/scaleStatus/scaleLevel,10)", false),
             ("(lte,instantiatedVnfInfo/scaleStatus/scaleLevel,0)", true),
@@ -285,10 +323,23 @@ mod tests {
     #[test]
     fn what_is_no_filter_is_refused() {
         for bad in [
-            "eq,id,1", "(eq,id,1", "(eq,id)", "(like,id,1)", "(eq,id,1,2)", "(eq,colour,1)", "(eq,id,'1)",
-            "(eq,id,1)(eq,id,1)", "(eq,id,1);", "(eq,i~xd,1)", "(eq,,1)", "()",
+            "eq,id,1",
+            "(eq,id,1",
+            "(eq,id)",
+            "(like,id,1)",
+            "(eq,id,1,2)",
+            "(eq,colour,1)",
+            "(eq,id,'1)",
+            "(eq,id,1)(eq,id,1)",
+            "(eq,id,1);",
+            "(eq,i~xd,1)",
+            "(eq,,1)",
+            "()",
         ] {
-            assert!(Filter::parse(bad, attributes::vnf_instance()).is_err(), "{bad}");
+            assert!(
+                Filter::parse(bad, attributes::vnf_instance()).is_err(),
+                "{bad}"
+            );
         }
     }
 }

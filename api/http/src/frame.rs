@@ -49,7 +49,8 @@ enum Api {
 impl Api {
     fn of(path: &str) -> Self {
         let below = |prefix: &str| {
-            path.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            path.strip_prefix(prefix)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
         if path == "/vnflcm/v2/api_versions" {
             Self::VnflcmVersions
@@ -127,9 +128,12 @@ fn check_version(api: Api, headers: &HeaderMap, lenient: bool) -> Result<(), Api
             406,
             format!("this API version is not supported; {VNFLCM} is"),
         )),
-        (Api::Vnfpkgm, Some(number)) if !number.starts_with("2.") && number != "2" => Err(
-            ApiError::new(406, format!("this API version is not supported; {VNFPKGM} is")),
-        ),
+        (Api::Vnfpkgm, Some(number)) if !number.starts_with("2.") && number != "2" => {
+            Err(ApiError::new(
+                406,
+                format!("this API version is not supported; {VNFPKGM} is"),
+            ))
+        }
         (
             Api::Vnflcm
             | Api::VnflcmVersions
@@ -145,12 +149,17 @@ fn check_version(api: Api, headers: &HeaderMap, lenient: bool) -> Result<(), Api
 /// Files of packages come in types of their own; their handlers look at `Accept` themselves.
 fn answers_json(path: &str) -> bool {
     let file = path.starts_with("/vnfpkgm/")
-        && (path.ends_with("/package_content") || path.ends_with("/vnfd") || path.contains("/artifacts/"));
+        && (path.ends_with("/package_content")
+            || path.ends_with("/vnfd")
+            || path.contains("/artifacts/"));
     !file
 }
 
 /// Refuses a request that accepts none of these types.
-pub(crate) fn must_accept(headers: &HeaderMap, offered: &[&'static str]) -> Result<&'static str, ApiError> {
+pub(crate) fn must_accept(
+    headers: &HeaderMap,
+    offered: &[&'static str],
+) -> Result<&'static str, ApiError> {
     let mut accepted = headers
         .get_all(header::ACCEPT)
         .iter()
@@ -165,25 +174,42 @@ pub(crate) fn must_accept(headers: &HeaderMap, offered: &[&'static str]) -> Resu
     accepted
         .filter(|range| !is_refused(range))
         .find_map(|range| {
-            let range = range.split(';').next().unwrap_or_default().trim().to_owned();
+            let range = range
+                .split(';')
+                .next()
+                .unwrap_or_default()
+                .trim()
+                .to_owned();
             offered.iter().copied().find(|kind| covers(&range, kind))
         })
         .ok_or_else(|| {
-            ApiError::new(406, format!("none of the types in Accept can be given; {} can", offered.join(", ")))
+            ApiError::new(
+                406,
+                format!(
+                    "none of the types in Accept can be given; {} can",
+                    offered.join(", ")
+                ),
+            )
         })
 }
 
 /// Whether a range carries `q=0`.
 fn is_refused(range: &str) -> bool {
     range.split(';').skip(1).any(|parameter| {
-        parameter.trim().strip_prefix("q=").and_then(|q| q.parse::<f32>().ok()) == Some(0.0)
+        parameter
+            .trim()
+            .strip_prefix("q=")
+            .and_then(|q| q.parse::<f32>().ok())
+            == Some(0.0)
     })
 }
 
 fn covers(range: &str, kind: &str) -> bool {
     range == "*/*"
         || range == kind
-        || range.strip_suffix("/*").is_some_and(|main| kind.split('/').next() == Some(main))
+        || range
+            .strip_suffix("/*")
+            .is_some_and(|main| kind.split('/').next() == Some(main))
 }
 
 async fn run(app: &App, request: Request, next: Next) -> Response {
@@ -215,16 +241,25 @@ where
 
 /// Gives a failure of the router itself (404, 405, …) its problem body, and every answer its `Version`.
 fn finish(api: Api, response: Response) -> Response {
-    let mut response = if needs_problem(&response) { with_problem(response) } else { response };
+    let mut response = if needs_problem(&response) {
+        with_problem(response)
+    } else {
+        response
+    };
     if let Some(version) = api.version() {
-        response.headers_mut().insert("version", HeaderValue::from_static(version));
+        response
+            .headers_mut()
+            .insert("version", HeaderValue::from_static(version));
     }
     response
 }
 
 fn needs_problem(response: &Response) -> bool {
     let failed = response.status().is_client_error() || response.status().is_server_error();
-    let has_body = response.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind == MEDIA_TYPE);
+    let has_body = response
+        .headers()
+        .get(header::CONTENT_TYPE)
+        .is_some_and(|kind| kind == MEDIA_TYPE);
     failed && !has_body
 }
 
@@ -263,9 +298,16 @@ mod tests {
             ("text/html", None),
             ("*/*;q=0", None),
         ] {
-            assert_eq!(must_accept(&accepting(sent), &offered).ok(), given, "{sent}");
+            assert_eq!(
+                must_accept(&accepting(sent), &offered).ok(),
+                given,
+                "{sent}"
+            );
         }
-        assert_eq!(must_accept(&HeaderMap::new(), &offered).ok(), Some("text/plain"));
+        assert_eq!(
+            must_accept(&HeaderMap::new(), &offered).ok(),
+            Some("text/plain")
+        );
     }
 
     #[test]

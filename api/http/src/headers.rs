@@ -46,8 +46,11 @@ pub(crate) struct Preconditions {
 impl Preconditions {
     /// Reads them out of a request.
     pub(crate) fn of(headers: &HeaderMap) -> Self {
-        let sent: Vec<&str> =
-            headers.get_all(header::IF_MATCH).iter().map(|value| value.to_str().unwrap_or("")).collect();
+        let sent: Vec<&str> = headers
+            .get_all(header::IF_MATCH)
+            .iter()
+            .map(|value| value.to_str().unwrap_or(""))
+            .collect();
         let tags = (!sent.is_empty()).then(|| {
             let all = sent.join(",");
             (all.trim() != "*").then(|| all.split(',').map(|tag| tag.trim().to_owned()).collect())
@@ -56,7 +59,10 @@ impl Preconditions {
             .get(header::IF_UNMODIFIED_SINCE)
             .and_then(|value| value.to_str().ok())
             .and_then(seconds);
-        Self { tags, unmodified_since }
+        Self {
+            tags,
+            unmodified_since,
+        }
     }
 
     /// Whether nothing is demanded, so that no row needs to be read.

@@ -28,5 +28,8 @@ pub(crate) async fn ready(State(app): State<App>) -> Answer {
 
 /// GET `/metrics`: Prometheus text.
 pub(crate) async fn metrics(State(app): State<App>) -> Response {
-    bytes("text/plain; version=0.0.4; charset=utf-8", app.metrics.text())
+    bytes(
+        "text/plain; version=0.0.4; charset=utf-8",
+        app.metrics.text(),
+    )
 }

@@ -31,13 +31,19 @@ impl ApiError {
 
     /// Too much is going on, or something that is needed is not there.
     pub(crate) fn unavailable(detail: impl Into<String>) -> Self {
-        Self { problem: Problem::new(503, detail), retry_after_s: Some(RETRY_AFTER_S) }
+        Self {
+            problem: Problem::new(503, detail),
+            retry_after_s: Some(RETRY_AFTER_S),
+        }
     }
 }
 
 impl From<Problem> for ApiError {
     fn from(problem: Problem) -> Self {
-        Self { problem, retry_after_s: None }
+        Self {
+            problem,
+            retry_after_s: None,
+        }
     }
 }
 
@@ -74,7 +80,10 @@ impl From<PortError> for ApiError {
             }
             PortError::Corrupt(why) => {
                 tracing::error!(%why, "stored data is impossible");
-                Self::new(500, "stored data of this resource cannot be read; the log of the server says more")
+                Self::new(
+                    500,
+                    "stored data of this resource cannot be read; the log of the server says more",
+                )
             }
         }
     }
@@ -88,7 +97,11 @@ impl IntoResponse for ApiError {
             .unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let details = ProblemDetails {
             status: status.as_u16(),
-            title: self.problem.title.clone().or_else(|| status.canonical_reason().map(str::to_owned)),
+            title: self
+                .problem
+                .title
+                .clone()
+                .or_else(|| status.canonical_reason().map(str::to_owned)),
             ..ProblemDetails::from(self.problem)
         };
         let body = serde_json::to_vec(&details).expect("texts and numbers are always JSON");

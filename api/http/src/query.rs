@@ -17,7 +17,10 @@ impl Query {
             };
             if !known.contains(&name.as_str()) {
                 let name: String = name.chars().take(80).collect();
-                return Err(bad(format!("{name} is not a query parameter here; known are {}", known.join(", "))));
+                return Err(bad(format!(
+                    "{name} is not a query parameter here; known are {}",
+                    known.join(", ")
+                )));
             }
             if parameters.iter().any(|(other, _)| *other == name) {
                 return Err(bad(format!("{name} is given twice")));
@@ -72,7 +75,9 @@ fn decode(text: &str) -> Result<String, ApiError> {
 }
 
 fn hex(digit: u8) -> Option<u8> {
-    char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok())
+    char::from(digit)
+        .to_digit(16)
+        .and_then(|value| u8::try_from(value).ok())
 }
 
 #[cfg(test)]
@@ -81,14 +86,24 @@ mod tests {
 
     #[test]
     fn values_are_decoded_and_flags_need_none() {
-        let query = Query::parse(Some("filter=%28eq%2Ca%2Cb+c%29&all_fields"), &["filter", "all_fields"]).unwrap();
+        let query = Query::parse(
+            Some("filter=%28eq%2Ca%2Cb+c%29&all_fields"),
+            &["filter", "all_fields"],
+        )
+        .unwrap();
         assert_eq!(query.value("filter").unwrap(), Some("(eq,a,b c)"));
         assert!(query.flag("all_fields").unwrap());
     }
 
     #[test]
     fn what_is_wrong_is_refused() {
-        for bad in ["nosuch=1", "filter=%2", "filter=%zz", "filter=%ff", "filter=1&filter=2"] {
+        for bad in [
+            "nosuch=1",
+            "filter=%2",
+            "filter=%zz",
+            "filter=%ff",
+            "filter=1&filter=2",
+        ] {
             assert!(Query::parse(Some(bad), &["filter"]).is_err(), "{bad}");
         }
         let query = Query::parse(Some("filter=&all_fields=no"), &["filter", "all_fields"]).unwrap();

@@ -38,35 +38,49 @@ impl Selector {
             (false, Some(fields), None, false) => Ok(Self::Only(fields)),
             (false, Some(fields), None, true) => Ok(Self::DefaultsAnd(fields)),
             (false, None, Some(excluded), false) => Ok(Self::Without(excluded)),
-            (true, _, _, _) | (false, _, Some(_), _) => {
-                Err(bad("of all_fields, fields, exclude_fields, exclude_default only fields and exclude_default go together"))
-            }
+            (true, _, _, _) | (false, _, Some(_), _) => Err(bad(
+                "of all_fields, fields, exclude_fields, exclude_default only fields and exclude_default go together",
+            )),
         }
     }
 
     /// The entry as it is shown.
     pub(crate) fn select(&self, mut entry: Value, attributes: &Attributes) -> Value {
-        let Value::Object(members) = &mut entry else { return entry };
+        let Value::Object(members) = &mut entry else {
+            return entry;
+        };
         match self {
             Self::All => {}
             Self::WithoutDefaults => {
                 members.retain(|name, _| !attributes.excluded_by_default.contains(&name.as_str()));
             }
-            Self::Only(fields) => keep(members, fields, &|name| attributes.require(name)),
-            Self::DefaultsAnd(fields) => keep(members, fields, &|name| {
-                !attributes.excluded_by_default.contains(&name)
-            }),
+            Self::Only(fields) => keep(members, fields, &mut Vec::new(), attributes, &[]),
+            Self::DefaultsAnd(fields) => {
+                let shown: Vec<&str> = attributes
+                    .names()
+                    .filter(|name| !attributes.excluded_by_default.contains(name))
+                    .collect();
+                keep(members, fields, &mut Vec::new(), attributes, &shown);
+            }
             Self::Without(excluded) => {
-                for path in excluded.iter().filter(|path| path.len() > 1 || !attributes.require(&path[0])) {
-                    remove(&mut entry, path);
-                }
+                let optional = |path: &&Vec<String>| {
+                    let path: Vec<&str> = path.iter().map(String::as_str).collect();
+                    !attributes.require(&path)
+                };
+                excluded
+                    .iter()
+                    .filter(optional)
+                    .for_each(|path| remove(&mut entry, path));
             }
         }
         entry
     }
 }
 
-fn paths(list: Option<&str>, attributes: &Attributes) -> Result<Option<Vec<Vec<String>>>, ApiError> {
+fn paths(
+    list: Option<&str>,
+    attributes: &Attributes,
+) -> Result<Option<Vec<Vec<String>>>, ApiError> {
     let Some(list) = list else { return Ok(None) };
     list.split(',')
         .map(|path| {
@@ -81,28 +95,44 @@ fn paths(list: Option<&str>, attributes: &Attributes) -> Result<Option<Vec<Vec<S
         .map(Some)
 }
 
-/// Keeps what `always` names and what the paths lead to.
-fn keep(members: &mut Map<String, Value>, paths: &[Vec<String>], always: &dyn Fn(&str) -> bool) {
+/// Keeps what the paths lead to, what is `shown` anyway, and what must be there, at any depth.
+fn keep(
+    members: &mut Map<String, Value>,
+    paths: &[Vec<String>],
+    above: &mut Vec<String>,
+    attributes: &Attributes,
+    shown: &[&str],
+) {
     members.retain(|name, member| {
-        if always(name) {
-            return true;
+        above.push(name.clone());
+        let here: Vec<&str> = above.iter().map(String::as_str).collect();
+        let whole = shown.contains(&name.as_str()) || attributes.require(&here);
+        let below: Vec<Vec<String>> = paths
+            .iter()
+            .filter(|path| path[0] == *name)
+            .map(|path| path[1..].to_vec())
+            .collect();
+        if !whole && !below.is_empty() && !below.iter().any(Vec::is_empty) {
+            keep_inside(member, &below, above, attributes);
         }
-        let below: Vec<Vec<String>> =
-            paths.iter().filter(|path| path[0] == *name).map(|path| path[1..].to_vec()).collect();
-        if below.is_empty() {
-            return false;
-        }
-        if !below.iter().any(Vec::is_empty) {
-            keep_inside(member, &below);
-        }
-        true
+        above.pop();
+        whole || !below.is_empty()
     });
 }
 
-fn keep_inside(value: &mut Value, paths: &[Vec<String>]) {
+fn keep_inside(
+    value: &mut Value,
+    paths: &[Vec<String>],
+    above: &mut Vec<String>,
+    attributes: &Attributes,
+) {
     match value {
-        Value::Array(entries) => entries.iter_mut().for_each(|entry| keep_inside(entry, paths)),
-        Value::Object(members) => keep(members, paths, &|_| false),
+        Value::Array(entries) => {
+            entries
+                .iter_mut()
+                .for_each(|entry| keep_inside(entry, paths, above, attributes));
+        }
+        Value::Object(members) => keep(members, paths, above, attributes, &[]),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
@@ -118,7 +148,10 @@ fn remove(value: &mut Value, path: &[String]) {
                 remove(member, rest);
             }
         }
-        (Value::Object(_) | Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_), _) => {}
+        (
+            Value::Object(_) | Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_),
+            _,
+        ) => {}
     }
 }
 
@@ -135,7 +168,8 @@ mod tests {
         let selector = Selector::parse(&query, attributes::vnf_instance()).unwrap();
         let entry = json!({
             "id": "i", "vnfInstanceName": "n", "metadata": {"a": 1},
-            "instantiatedVnfInfo": {"vnfState": "STARTED", "flavourId": "f"}, "_links": {},
+            "instantiatedVnfInfo": {"vnfState": "STARTED", "flavourId": "f", "localizationLanguage": "en",
+                "scaleStatus": [{"aspectId": "a", "scaleLevel": 1, "vnfdId": "v"}]}, "_links": {},
         });
         selector.select(entry, attributes::vnf_instance())
     }
@@ -144,11 +178,28 @@ mod tests {
     fn each_selector_shows_its_part() {
         for (query, shown) in [
             ("", json!({"id": "i", "vnfInstanceName": "n", "_links": {}})),
-            ("exclude_default", json!({"id": "i", "vnfInstanceName": "n", "_links": {}})),
-            ("fields=metadata", json!({"id": "i", "metadata": {"a": 1}, "_links": {}})),
-            ("fields=instantiatedVnfInfo/vnfState", json!({"id": "i", "instantiatedVnfInfo": {"vnfState": "STARTED"}, "_links": {}})),
-            ("fields=metadata&exclude_default", json!({"id": "i", "vnfInstanceName": "n", "metadata": {"a": 1}, "_links": {}})),
-            ("exclude_fields=id,metadata,instantiatedVnfInfo/flavourId", json!({"id": "i", "vnfInstanceName": "n", "instantiatedVnfInfo": {"vnfState": "STARTED"}, "_links": {}})),
+            (
+                "exclude_default",
+                json!({"id": "i", "vnfInstanceName": "n", "_links": {}}),
+            ),
+            (
+                "fields=metadata",
+                json!({"id": "i", "metadata": {"a": 1}, "_links": {}}),
+            ),
+            (
+                "fields=instantiatedVnfInfo/scaleStatus/scaleLevel",
+                json!({"id": "i", "instantiatedVnfInfo": {"vnfState": "STARTED", "flavourId": "f",
+                "scaleStatus": [{"aspectId": "a", "scaleLevel": 1}]}, "_links": {}}),
+            ),
+            (
+                "fields=metadata&exclude_default",
+                json!({"id": "i", "vnfInstanceName": "n", "metadata": {"a": 1}, "_links": {}}),
+            ),
+            (
+                "exclude_fields=id,metadata,instantiatedVnfInfo/flavourId,instantiatedVnfInfo/scaleStatus",
+                json!({"id": "i", "vnfInstanceName": "n",
+                "instantiatedVnfInfo": {"vnfState": "STARTED", "flavourId": "f", "localizationLanguage": "en"}, "_links": {}}),
+            ),
         ] {
             assert_eq!(selected(query), shown, "{query}");
         }
@@ -157,9 +208,17 @@ mod tests {
 
     #[test]
     fn other_combinations_are_refused() {
-        for bad in ["all_fields&fields=id", "fields=id&exclude_fields=id", "fields=colour", "all_fields&exclude_default"] {
+        for bad in [
+            "all_fields&fields=id",
+            "fields=id&exclude_fields=id",
+            "fields=colour",
+            "all_fields&exclude_default",
+        ] {
             let query = Query::parse(Some(bad), &KNOWN).unwrap();
-            assert!(Selector::parse(&query, attributes::vnf_instance()).is_err(), "{bad}");
+            assert!(
+                Selector::parse(&query, attributes::vnf_instance()).is_err(),
+                "{bad}"
+            );
         }
     }
 }

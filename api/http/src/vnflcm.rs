@@ -41,14 +41,25 @@ pub(crate) fn routes() -> Router<App> {
     let mut router = Router::new()
         .route("/api_versions", get(api_versions::api_versions))
         .route("/v2/api_versions", get(api_versions::api_versions))
-        .route("/v2/vnf_instances", post(create::create).get(list::vnf_instances))
+        .route(
+            "/v2/vnf_instances",
+            post(create::create).get(list::vnf_instances),
+        )
         .route(
             instance,
-            get(read::vnf_instance).patch(modify::modify).delete(delete::delete),
+            get(read::vnf_instance)
+                .patch(modify::modify)
+                .delete(delete::delete),
         )
-        .route(&format!("{instance}/instantiate"), post(instantiate::instantiate))
+        .route(
+            &format!("{instance}/instantiate"),
+            post(instantiate::instantiate),
+        )
         .route(&format!("{instance}/scale"), post(scale::scale))
-        .route(&format!("{instance}/scale_to_level"), post(scale_to_level::scale_to_level))
+        .route(
+            &format!("{instance}/scale_to_level"),
+            post(scale_to_level::scale_to_level),
+        )
         .route(&format!("{instance}/heal"), post(heal::heal))
         .route(&format!("{instance}/terminate"), post(terminate::terminate))
         .route("/v2/vnf_lcm_op_occs", get(list::vnf_lcm_op_occs))
@@ -57,7 +68,10 @@ pub(crate) fn routes() -> Router<App> {
         .route(&format!("{op_occ}/rollback"), post(rollback::rollback))
         .route(&format!("{op_occ}/fail"), post(fail::fail))
         .route(&format!("{op_occ}/cancel"), post(cancel::cancel))
-        .route("/v2/subscriptions", post(subscribe::subscribe).get(list::subscriptions))
+        .route(
+            "/v2/subscriptions",
+            post(subscribe::subscribe).get(list::subscriptions),
+        )
         .route(
             "/v2/subscriptions/{subscriptionId}",
             get(read::subscription).delete(unsubscribe::unsubscribe),
@@ -73,7 +87,8 @@ fn instance_id(text: &str) -> Result<VnfInstanceId, ApiError> {
 }
 
 fn op_occ_id(text: &str) -> Result<VnfLcmOpOccId, ApiError> {
-    VnfLcmOpOccId::parse(text).map_err(|_| ApiError::not_found("VNF LCM operation occurrence", text))
+    VnfLcmOpOccId::parse(text)
+        .map_err(|_| ApiError::not_found("VNF LCM operation occurrence", text))
 }
 
 /// Asks for an operation on an instance; its place is in `Location`.
@@ -85,11 +100,16 @@ async fn start(
     body: Map<String, Value>,
     if_match: Option<u64>,
 ) -> Answer {
-    let request = Request::StartOperation { id: instance_id(id)?, operation, body, if_match };
+    let request = Request::StartOperation {
+        id: instance_id(id)?,
+        operation,
+        body,
+        if_match,
+    };
     match app.commands.execute(caller, request).await? {
-        Accepted::Operation(op) => {
-            Ok(accepted_at(&app.settings.public_url.vnf_lcm_op_occ(op.as_str())))
-        }
+        Accepted::Operation(op) => Ok(accepted_at(
+            &app.settings.public_url.vnf_lcm_op_occ(op.as_str()),
+        )),
         other => Err(unexpected(&other)),
     }
 }
@@ -104,6 +124,9 @@ async fn handle(app: &App, caller: Caller, request: Request) -> Result<Response,
 
 /// An answer that does not fit the request is a defect, never the client's fault.
 fn unexpected(accepted: &Accepted) -> ApiError {
-    tracing::error!(?accepted, "a command was answered with something else than was asked");
+    tracing::error!(
+        ?accepted,
+        "a command was answered with something else than was asked"
+    );
     ApiError::new(500, "a defect of the server; its log says more")
 }

@@ -38,13 +38,19 @@ fn packages(major: Major) -> Router<App> {
     Router::new()
         .route("/api_versions", get(api_versions::api_versions))
         .route("/vnf_packages", get(list::list).post(create::create))
-        .route(package, get(read::read).patch(modify::modify).delete(delete::delete))
+        .route(
+            package,
+            get(read::read).patch(modify::modify).delete(delete::delete),
+        )
         .route(
             &format!("{package}/package_content"),
             get(content::download).put(content::upload),
         )
         .route(&format!("{package}/vnfd"), get(vnfd::vnfd))
-        .route(&format!("{package}/artifacts/{{*artifactPath}}"), get(content::artifact))
+        .route(
+            &format!("{package}/artifacts/{{*artifactPath}}"),
+            get(content::artifact),
+        )
         // Bodies are read by our own reader, which has limits of its own.
         .layer(DefaultBodyLimit::disable())
         .layer(Extension(major))
@@ -62,9 +68,17 @@ async fn record(app: &App, id: &str) -> Result<PackageRecord, ApiError> {
 /// The packages that instances were made of.
 async fn in_use(app: &App) -> Result<HashSet<String>, ApiError> {
     let instances = app.reads.instances(&tenant()).await?;
-    Ok(instances.into_iter().map(|row| row.state.product.vnf_pkg_id.to_string()).collect())
+    Ok(instances
+        .into_iter()
+        .map(|row| row.state.product.vnf_pkg_id.to_string())
+        .collect())
 }
 
 fn shown(app: &App, major: Major, record: &PackageRecord, used: &HashSet<String>) -> VnfPkgInfo {
-    VnfPkgInfo::of(record, used.contains(record.id.as_str()), &app.settings.public_url, major.0)
+    VnfPkgInfo::of(
+        record,
+        used.contains(record.id.as_str()),
+        &app.settings.public_url,
+        major.0,
+    )
 }

@@ -43,7 +43,10 @@ impl ApiVersionInformation {
     fn of(url: &crate::PublicUrl, api: &str, version: &'static str) -> Self {
         Self {
             uri_prefix: url.at(&format!("/{api}/v2")),
-            api_versions: vec![ApiVersion { version, is_deprecated: false }],
+            api_versions: vec![ApiVersion {
+                version,
+                is_deprecated: false,
+            }],
         }
     }
 }

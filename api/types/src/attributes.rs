@@ -55,32 +55,48 @@ impl Attributes {
     /// Whether this path names an attribute. Below maps and open objects every name is one.
     #[must_use]
     pub fn know(&self, path: &[String]) -> bool {
+        !path.is_empty() && self.schema_at(path.iter().map(String::as_str)).is_some()
+    }
+
+    /// Whether an attribute must be wherever the object around it is: those are never left out.
+    #[must_use]
+    pub fn require(&self, path: &[&str]) -> bool {
+        let Some((name, above)) = path.split_last() else {
+            return true;
+        };
+        if above.is_empty() && *name == "_links" {
+            return true;
+        }
+        self.schema_at(above.iter().copied())
+            .and_then(|around| entries(around).get("required")?.as_array())
+            .is_some_and(|all| all.iter().any(|one| one == name))
+    }
+
+    /// The schema of an attribute; `Null` where every name is one.
+    fn schema_at<'p>(&self, path: impl Iterator<Item = &'p str>) -> Option<&Value> {
         let mut here = &self.schema;
         for name in path {
             here = entries(here);
             match here.get("properties").and_then(Value::as_object) {
                 Some(properties) if properties.contains_key(name) => here = &properties[name],
-                Some(properties) if !properties.is_empty() && !is_map(here) => return false,
+                Some(properties) if !properties.is_empty() && !is_map(here) => return None,
                 Some(_) | None => match here.get("additionalProperties") {
                     Some(values @ Value::Object(_)) => here = values,
-                    _ if may_be_object(here) => return true,
-                    _ => return false,
+                    _ if may_be_object(here) => return Some(&Value::Null),
+                    _ => return None,
                 },
             }
         }
-        !path.is_empty()
-    }
-
-    /// Whether an attribute of the resource itself must be in every answer.
-    #[must_use]
-    pub fn require(&self, name: &str) -> bool {
-        name == "_links"
-            || self.schema["required"].as_array().is_some_and(|all| all.iter().any(|one| one == name))
+        Some(here)
     }
 
     /// The names of the resource's own attributes.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.schema["properties"].as_object().into_iter().flat_map(Map::keys).map(String::as_str)
+        self.schema["properties"]
+            .as_object()
+            .into_iter()
+            .flat_map(Map::keys)
+            .map(String::as_str)
     }
 }
 
@@ -93,7 +109,9 @@ fn entries(schema: &Value) -> &Value {
 }
 
 fn is_map(schema: &Value) -> bool {
-    schema.get("additionalProperties").is_some_and(Value::is_object)
+    schema
+        .get("additionalProperties")
+        .is_some_and(Value::is_object)
 }
 
 fn may_be_object(schema: &Value) -> bool {
@@ -116,7 +134,10 @@ mod tests {
             ("vnfInstanceName", true),
             ("instantiatedVnfInfo/vnfState", true),
             ("instantiatedVnfInfo/scaleStatus/aspectId", true),
-            ("instantiatedVnfInfo/vnfcResourceInfo/computeResource/resourceId", true),
+            (
+                "instantiatedVnfInfo/vnfcResourceInfo/computeResource/resourceId",
+                true,
+            ),
             ("vimConnectionInfo/vim1/vimType", true),
             ("vimConnectionInfo/vim1/colour", false),
             ("metadata/anything/below", true),
@@ -134,10 +155,25 @@ mod tests {
     }
 
     #[test]
+    fn what_must_be_there_is_known_at_any_depth() {
+        for (path, expected) in [
+            (&["id"][..], true),
+            (&["_links"], true),
+            (&["metadata"], false),
+            (&["instantiatedVnfInfo", "flavourId"], true),
+            (&["instantiatedVnfInfo", "scaleStatus"], false),
+            (&["instantiatedVnfInfo", "scaleStatus", "aspectId"], true),
+            (&["metadata", "x"], false),
+        ] {
+            assert_eq!(vnf_instance().require(path), expected, "{path:?}");
+        }
+    }
+
+    #[test]
     fn required_attributes_are_never_left_out_by_default() {
         for attributes in [vnf_instance(), vnf_lcm_op_occ(), vnf_pkg_info()] {
             for name in attributes.excluded_by_default {
-                assert!(!attributes.require(name), "{name}");
+                assert!(!attributes.require(&[name]), "{name}");
                 assert!(attributes.names().any(|known| known == *name), "{name}");
             }
         }

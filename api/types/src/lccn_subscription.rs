@@ -44,7 +44,9 @@ impl LccnSubscriptionDto {
             filter: filter.clone(),
             callback_uri: callback_uri.clone(),
             verbosity: *verbosity,
-            links: Links { myself: Link::to(url.subscription(id.as_str())) },
+            links: Links {
+                myself: Link::to(url.subscription(id.as_str())),
+            },
         }
     }
 }

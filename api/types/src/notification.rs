@@ -122,8 +122,11 @@ fn occurrence(
     };
     let op = op?;
     let in_full = status == NotificationStatus::Result && verbosity == Verbosity::Full;
-    let affected: Vec<AffectedVnfcDto> =
-        op.resource_changes.iter().map(AffectedVnfcDto::of).collect();
+    let affected: Vec<AffectedVnfcDto> = op
+        .resource_changes
+        .iter()
+        .map(AffectedVnfcDto::of)
+        .collect();
     let failed = matches!(
         state,
         OperationState::FailedTemp | OperationState::Failed | OperationState::RolledBack
@@ -140,6 +143,9 @@ fn occurrence(
         verbosity,
         affected_vnfcs: Some(affected).filter(|affected| in_full && !affected.is_empty()),
         changed_info: changed_info(op).filter(|_| in_full),
-        error: op.error_shown().filter(|_| failed).map(ProblemDetails::from),
+        error: op
+            .error_shown()
+            .filter(|_| failed)
+            .map(ProblemDetails::from),
     })
 }

@@ -23,7 +23,16 @@ pub struct ProblemDetails {
 
 impl From<Problem> for ProblemDetails {
     fn from(problem: Problem) -> Self {
-        let Problem { status, title, detail } = problem;
-        Self { kind: "about:blank", title, status, detail }
+        let Problem {
+            status,
+            title,
+            detail,
+        } = problem;
+        Self {
+            kind: "about:blank",
+            title,
+            status,
+            detail,
+        }
     }
 }

@@ -9,7 +9,9 @@ pub struct PublicUrl(String);
 
 /// A text that cannot be a public base.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the public URL must be an absolute http or https URL without query or fragment, got {0:?}")]
+#[error(
+    "the public URL must be an absolute http or https URL without query or fragment, got {0:?}"
+)]
 pub struct InvalidPublicUrl(pub String);
 
 impl PublicUrl {
@@ -19,11 +21,15 @@ impl PublicUrl {
     ///
     /// [`InvalidPublicUrl`] when it is relative, of another scheme, or holds blanks, `?` or `#`.
     pub fn parse(text: &str) -> Result<Self, InvalidPublicUrl> {
-        let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+        let rest = text
+            .strip_prefix("https://")
+            .or_else(|| text.strip_prefix("http://"));
         let legal = rest.is_some_and(|rest| {
             !rest.is_empty()
                 && !rest.starts_with(['/', ':'])
-                && rest.chars().all(|c| c.is_ascii_graphic() && !matches!(c, '?' | '#' | '"' | '<' | '>'))
+                && rest
+                    .chars()
+                    .all(|c| c.is_ascii_graphic() && !matches!(c, '?' | '#' | '"' | '<' | '>'))
         });
         if !legal {
             return Err(InvalidPublicUrl(text.chars().take(200).collect()));
@@ -94,13 +100,27 @@ mod tests {
     #[test]
     fn links_keep_the_prefix_and_have_no_trailing_slash() {
         let url = PublicUrl::parse("https://gw.example/vnfm/").unwrap();
-        assert_eq!(url.vnf_instance("a-1"), "https://gw.example/vnfm/vnflcm/v2/vnf_instances/a-1");
-        assert_eq!(url.vim("a:b"), "https://gw.example/vnfm/cairn/v1/vims/a%3Ab");
+        assert_eq!(
+            url.vnf_instance("a-1"),
+            "https://gw.example/vnfm/vnflcm/v2/vnf_instances/a-1"
+        );
+        assert_eq!(
+            url.vim("a:b"),
+            "https://gw.example/vnfm/cairn/v1/vims/a%3Ab"
+        );
     }
 
     #[test]
     fn what_is_no_base_is_refused() {
-        for bad in ["", "gw.example", "ftp://a", "http://", "http:///x", "http://a/?q", "http://a b"] {
+        for bad in [
+            "",
+            "gw.example",
+            "ftp://a",
+            "http://",
+            "http:///x",
+            "http://a/?q",
+            "http://a b",
+        ] {
             assert!(PublicUrl::parse(bad).is_err(), "{bad}");
         }
     }

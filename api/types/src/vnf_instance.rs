@@ -122,7 +122,11 @@ impl VnfInstanceDto {
             vnf_configurable_properties,
             vim_connection_info,
         } = instance.info_now();
-        let state = if instance.instantiated.is_some() { "INSTANTIATED" } else { "NOT_INSTANTIATED" };
+        let state = if instance.instantiated.is_some() {
+            "INSTANTIATED"
+        } else {
+            "NOT_INSTANTIATED"
+        };
         Self {
             id: instance.id.to_string(),
             vnf_instance_name,
@@ -162,7 +166,13 @@ fn links(instance: &VnfInstance, url: &PublicUrl) -> Links {
 fn instantiated(info: &InstantiatedVnfInfo) -> InstantiatedVnfInfoDto {
     let InstantiatedVnfInfo {
         flavour_id,
-        levels: Levels { scale_status, max_scale_levels, vdu_replicas: _, workloads: _ },
+        levels:
+            Levels {
+                scale_status,
+                max_scale_levels,
+                vdu_replicas: _,
+                workloads: _,
+            },
         vnfcs,
         objects: _,
         namespace: _,
@@ -191,6 +201,9 @@ fn instantiated(info: &InstantiatedVnfInfo) -> InstantiatedVnfInfoDto {
 fn scale_infos(levels: &BTreeMap<String, u32>) -> Vec<ScaleInfo> {
     levels
         .iter()
-        .map(|(aspect_id, level)| ScaleInfo { aspect_id: aspect_id.clone(), scale_level: *level })
+        .map(|(aspect_id, level)| ScaleInfo {
+            aspect_id: aspect_id.clone(),
+            scale_level: *level,
+        })
         .collect()
 }

@@ -88,7 +88,8 @@ struct Links {
 impl Links {
     fn of(op: &VnfLcmOpOcc, url: &PublicUrl) -> Self {
         let myself = url.vnf_lcm_op_occ(op.id.as_str());
-        let task = |possible: bool, name: &str| possible.then(|| Link::to(format!("{myself}/{name}")));
+        let task =
+            |possible: bool, name: &str| possible.then(|| Link::to(format!("{myself}/{name}")));
         let halted = op.state == OperationState::FailedTemp;
         Self {
             vnf_instance: Link::to(url.vnf_instance(op.vnf_instance_id.as_str())),
@@ -105,8 +106,11 @@ impl VnfLcmOpOccDto {
     /// The occurrence as SOL003 shows it.
     #[must_use]
     pub fn of(op: &VnfLcmOpOcc, url: &PublicUrl) -> Self {
-        let affected: Vec<AffectedVnfcDto> =
-            op.resource_changes.iter().map(AffectedVnfcDto::of).collect();
+        let affected: Vec<AffectedVnfcDto> = op
+            .resource_changes
+            .iter()
+            .map(AffectedVnfcDto::of)
+            .collect();
         Self {
             id: op.id.to_string(),
             operation_state: op.state,
@@ -120,8 +124,9 @@ impl VnfLcmOpOccDto {
             is_cancel_pending: op.cancel.is_some(),
             cancel_mode: op.cancel,
             error: op.error_shown().map(ProblemDetails::from),
-            resource_changes: (!affected.is_empty())
-                .then_some(ResourceChanges { affected_vnfcs: affected }),
+            resource_changes: (!affected.is_empty()).then_some(ResourceChanges {
+                affected_vnfcs: affected,
+            }),
             changed_info: changed_info(op),
             links: Links::of(op, url),
         }
@@ -130,5 +135,8 @@ impl VnfLcmOpOccDto {
 
 /// `changedInfo`, absent where nothing can be told.
 pub(crate) fn changed_info(op: &VnfLcmOpOcc) -> Option<Map<String, Value>> {
-    op.changed_info.as_ref().map(shown::changed_info).filter(|changed| !changed.is_empty())
+    op.changed_info
+        .as_ref()
+        .map(shown::changed_info)
+        .filter(|changed| !changed.is_empty())
 }

@@ -94,7 +94,9 @@ impl VnfPkgInfo {
             onboarding_state: *onboarding_state,
             operational_state: operational_state(*enabled),
             usage_state: if in_use { "IN_USE" } else { "NOT_IN_USE" },
-            vnfm_info: vnfd.as_ref().map_or_else(Vec::new, |vnfd| vnfd.vnfm_info.clone()),
+            vnfm_info: vnfd
+                .as_ref()
+                .map_or_else(Vec::new, |vnfd| vnfd.vnfm_info.clone()),
             user_defined_data: user_defined_data.clone(),
             onboarding_failure_details: failure.clone().map(ProblemDetails::from),
             links: Links {
@@ -123,10 +125,21 @@ fn product(vnfd: &Vnfd) -> Product {
 }
 
 fn artifact(artifact: &PackageArtifact) -> VnfPackageArtifactInfo {
-    let PackageArtifact { path, sha256: hash, size: _ } = artifact;
-    VnfPackageArtifactInfo { artifact_path: path.clone(), checksum: sha256(hash.clone()), is_encrypted: false }
+    let PackageArtifact {
+        path,
+        sha256: hash,
+        size: _,
+    } = artifact;
+    VnfPackageArtifactInfo {
+        artifact_path: path.clone(),
+        checksum: sha256(hash.clone()),
+        is_encrypted: false,
+    }
 }
 
 fn sha256(hash: String) -> Checksum {
-    Checksum { algorithm: "SHA-256", hash }
+    Checksum {
+        algorithm: "SHA-256",
+        hash,
+    }
 }

@@ -30,7 +30,10 @@ pub(super) async fn remove(State(app): State<App>) -> Answer {
 
 fn enabled(app: &App) -> Result<&Arc<dyn Faults>, ApiError> {
     app.faults.as_ref().ok_or_else(|| {
-        ApiError::new(404, "faults are not enabled; start the server with --enable-faults")
+        ApiError::new(
+            404,
+            "faults are not enabled; start the server with --enable-faults",
+        )
     })
 }
 
@@ -39,9 +42,16 @@ fn parse(body: Value) -> Result<Vec<Fault>, ApiError> {
         return Err(ApiError::new(422, "the body must be a bare list of faults"));
     };
     if entries.len() > FAULT_LIMIT {
-        return Err(ApiError::new(422, format!("at most {FAULT_LIMIT} faults are taken")));
+        return Err(ApiError::new(
+            422,
+            format!("at most {FAULT_LIMIT} faults are taken"),
+        ));
     }
-    entries.into_iter().enumerate().map(|(index, entry)| one(index, entry)).collect()
+    entries
+        .into_iter()
+        .enumerate()
+        .map(|(index, entry)| one(index, entry))
+        .collect()
 }
 
 fn one(index: usize, entry: Value) -> Result<Fault, ApiError> {

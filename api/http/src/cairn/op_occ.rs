@@ -10,5 +10,9 @@ use crate::vnflcm::op_occ_row;
 pub(super) async fn op_occ(State(app): State<App>, Path(id): Path<String>) -> Answer {
     let row = op_occ_row(&app, &id).await?;
     let owner = app.work.owner(&row.state.id).await?;
-    Ok(ok(&CairnVnfLcmOpOcc::of(&row.state, owner.as_ref(), &app.settings.public_url)))
+    Ok(ok(&CairnVnfLcmOpOcc::of(
+        &row.state,
+        owner.as_ref(),
+        &app.settings.public_url,
+    )))
 }

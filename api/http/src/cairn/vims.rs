@@ -16,19 +16,33 @@ use crate::problem::ApiError;
 pub(super) async fn register(State(app): State<App>, body: JsonBody) -> Answer {
     let body = body.shaped(&VIM_REGISTRATION)?;
     let (id, info, secrets) = parse(&app, body)?;
-    app.vims.register(id.clone(), info.clone(), secrets, app.clock.now()).await?;
-    Ok(created(&app.settings.public_url.vim(id.as_str()), &VimDto::of(&id, &info)))
+    app.vims
+        .register(id.clone(), info.clone(), secrets, app.clock.now())
+        .await?;
+    Ok(created(
+        &app.settings.public_url.vim(id.as_str()),
+        &VimDto::of(&id, &info),
+    ))
 }
 
 pub(super) async fn list(State(app): State<App>) -> Answer {
-    let vims: Vec<VimDto> =
-        app.vims.list().await?.iter().map(|(id, info)| VimDto::of(id, info)).collect();
+    let vims: Vec<VimDto> = app
+        .vims
+        .list()
+        .await?
+        .iter()
+        .map(|(id, info)| VimDto::of(id, info))
+        .collect();
     Ok(ok(&vims))
 }
 
 pub(super) async fn read(State(app): State<App>, Path(id): Path<String>) -> Answer {
     let parsed = vim_id(&id)?;
-    let info = app.vims.get(&parsed).await?.ok_or_else(|| ApiError::not_found("VIM", &id))?;
+    let info = app
+        .vims
+        .get(&parsed)
+        .await?
+        .ok_or_else(|| ApiError::not_found("VIM", &id))?;
     Ok(ok(&VimDto::of(&parsed, &info)))
 }
 
@@ -54,7 +68,9 @@ fn parse(
     body.insert("vimId".to_owned(), Value::String(id.to_string()));
     let mut secrets = Vec::new();
     if let Some(access) = body.get_mut("accessInfo") {
-        secrets = seal(access, &is_secret_member, &mut || SecretRef(app.ids.fresh()));
+        secrets = seal(access, &is_secret_member, &mut || {
+            SecretRef(app.ids.fresh())
+        });
     }
     let info = VimConnectionInfo::parse(&Value::Object(body))
         .map_err(|error| ApiError::new(422, error.to_string()))?;

@@ -17,6 +17,10 @@ pub(super) async fn cancel(
     body: JsonBody,
 ) -> Answer {
     let body = body.shaped(&CANCEL_MODE)?;
-    let mode = if body["cancelMode"] == "FORCEFUL" { CancelMode::Forceful } else { CancelMode::Graceful };
+    let mode = if body["cancelMode"] == "FORCEFUL" {
+        CancelMode::Forceful
+    } else {
+        CancelMode::Graceful
+    };
     handle(&app, caller, Request::Cancel(op_occ_id(&id)?, mode)).await
 }

@@ -13,12 +13,19 @@ use crate::problem::ApiError;
 
 pub(super) async fn create(State(app): State<App>, Asker(caller): Asker, body: JsonBody) -> Answer {
     let body = body.shaped(&CREATE_VNF)?;
-    match app.commands.execute(caller, Request::CreateInstance { body }).await? {
+    match app
+        .commands
+        .execute(caller, Request::CreateInstance { body })
+        .await?
+    {
         Accepted::Instance(id) => {
             let row = app.reads.instance(&tenant(), &id).await?;
             let row = row.ok_or_else(|| ApiError::not_found("VNF instance", id.as_str()))?;
             let url = &app.settings.public_url;
-            Ok(created(&url.vnf_instance(id.as_str()), &VnfInstanceDto::of(&row.state, url)))
+            Ok(created(
+                &url.vnf_instance(id.as_str()),
+                &VnfInstanceDto::of(&row.state, url),
+            ))
         }
         other => Err(unexpected(&other)),
     }

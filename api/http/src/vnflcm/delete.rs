@@ -15,7 +15,10 @@ pub(super) async fn delete(
     headers: HeaderMap,
 ) -> Answer {
     let if_match = modify::expected_version(&app, &id, &headers).await?;
-    let request = Request::DeleteInstance { id: instance_id(&id)?, if_match };
+    let request = Request::DeleteInstance {
+        id: instance_id(&id)?,
+        if_match,
+    };
     match app.commands.execute(caller, request).await? {
         Accepted::Done | Accepted::Instance(_) => Ok(no_content()),
         other => Err(unexpected(&other)),

@@ -45,7 +45,9 @@ pub(super) async fn subscriptions(State(app): State<App>, RawQuery(query): RawQu
     let query = Query::parse(query.as_deref(), &WITHOUT_SELECTORS)?;
     let rows = app.reads.subscriptions(&tenant()).await?;
     let url = &app.settings.public_url;
-    let entries = rows.iter().map(|row| LccnSubscriptionDto::of(&row.state, url));
+    let entries = rows
+        .iter()
+        .map(|row| LccnSubscriptionDto::of(&row.state, url));
     listed(&query, attributes::lccn_subscription(), entries)
 }
 
@@ -56,9 +58,14 @@ pub(crate) fn listed<T: Serialize>(
     entries: impl Iterator<Item = T>,
 ) -> Answer {
     if query.value("nextpage_opaque_marker")?.is_some() {
-        return Err(bad("nextpage_opaque_marker: this is not a marker that was given out"));
+        return Err(bad(
+            "nextpage_opaque_marker: this is not a marker that was given out",
+        ));
     }
-    let filter = query.value("filter")?.map(|text| Filter::parse(text, attributes)).transpose()?;
+    let filter = query
+        .value("filter")?
+        .map(|text| Filter::parse(text, attributes))
+        .transpose()?;
     let selector = Selector::parse(query, attributes)?;
     let shown: Vec<Value> = entries
         .map(|entry| serde_json::to_value(entry).expect("answers are maps by text, so always JSON"))

@@ -43,7 +43,9 @@ pub(super) async fn expected_version(
 
 /// The published OpenAPI file says `vnfPkgId` where the text says `vnfdId`: a package is taken for its VNFD.
 async fn name_the_descriptor(app: &App, body: &mut Map<String, Value>) -> Result<(), ApiError> {
-    let Some(Value::String(package)) = body.remove("vnfPkgId") else { return Ok(()) };
+    let Some(Value::String(package)) = body.remove("vnfPkgId") else {
+        return Ok(());
+    };
     let unknown = || ApiError::new(422, "vnfPkgId: there is no such ONBOARDED package");
     let id = VnfPkgId::parse(package).map_err(|_| unknown())?;
     let record = app.packages.get(&id).await?.ok_or_else(unknown)?;

@@ -23,7 +23,11 @@ pub(super) async fn vnf_instance(State(app): State<App>, Path(id): Path<String>)
     let mut response = ok(&VnfInstanceDto::of(&row.state, &app.settings.public_url));
     let headers = response.headers_mut();
     insert(headers, header::ETAG, &etag(row.version));
-    insert(headers, header::LAST_MODIFIED, &http_date(row.state.changed_at));
+    insert(
+        headers,
+        header::LAST_MODIFIED,
+        &http_date(row.state.changed_at),
+    );
     Ok(response)
 }
 
@@ -33,16 +37,25 @@ pub(super) async fn vnf_lcm_op_occ(State(app): State<App>, Path(id): Path<String
 
 pub(super) async fn subscription(State(app): State<App>, Path(id): Path<String>) -> Answer {
     let row = subscription_row(&app, &id).await?;
-    Ok(ok(&LccnSubscriptionDto::of(&row.state, &app.settings.public_url)))
+    Ok(ok(&LccnSubscriptionDto::of(
+        &row.state,
+        &app.settings.public_url,
+    )))
 }
 
 /// 200 with the occurrence.
 pub(super) async fn op_occ(app: &App, id: &str) -> Answer {
     let row = op_occ_row(app, id).await?;
-    Ok(ok(&VnfLcmOpOccDto::of(&row.state, &app.settings.public_url)))
+    Ok(ok(&VnfLcmOpOccDto::of(
+        &row.state,
+        &app.settings.public_url,
+    )))
 }
 
-pub(crate) async fn instance_row(app: &App, id: &VnfInstanceId) -> Result<Row<VnfInstance>, ApiError> {
+pub(crate) async fn instance_row(
+    app: &App,
+    id: &VnfInstanceId,
+) -> Result<Row<VnfInstance>, ApiError> {
     let row = app.reads.instance(&tenant(), id).await?;
     row.ok_or_else(|| ApiError::not_found("VNF instance", id.as_str()))
 }
@@ -52,8 +65,14 @@ pub(crate) async fn op_occ_row(app: &App, id: &str) -> Result<Row<VnfLcmOpOcc>, 
     row.ok_or_else(|| ApiError::not_found("VNF LCM operation occurrence", id))
 }
 
-pub(crate) async fn subscription_row(app: &App, id: &str) -> Result<Row<LccnSubscription>, ApiError> {
+pub(crate) async fn subscription_row(
+    app: &App,
+    id: &str,
+) -> Result<Row<LccnSubscription>, ApiError> {
     let absent = || ApiError::not_found("subscription", id);
     let parsed = SubscriptionId::parse(id).map_err(|_| absent())?;
-    app.reads.subscription(&tenant(), &parsed).await?.ok_or_else(absent)
+    app.reads
+        .subscription(&tenant(), &parsed)
+        .await?
+        .ok_or_else(absent)
 }

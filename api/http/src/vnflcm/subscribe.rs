@@ -18,7 +18,11 @@ pub(super) async fn subscribe(
     // Refused here already, before the callback is tried.
     parse_subscription(&body)?;
     let url = &app.settings.public_url;
-    match app.commands.execute(caller, Request::Subscribe { body }).await? {
+    match app
+        .commands
+        .execute(caller, Request::Subscribe { body })
+        .await?
+    {
         Accepted::Subscription(id) => {
             let row = read::subscription_row(&app, id.as_str()).await?;
             let body = LccnSubscriptionDto::of(&row.state, url);

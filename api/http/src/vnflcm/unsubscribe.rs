@@ -16,7 +16,11 @@ pub(super) async fn unsubscribe(
 ) -> Answer {
     let parsed =
         SubscriptionId::parse(&id).map_err(|_| ApiError::not_found("subscription", &id))?;
-    match app.commands.execute(caller, Request::Unsubscribe(parsed)).await? {
+    match app
+        .commands
+        .execute(caller, Request::Unsubscribe(parsed))
+        .await?
+    {
         Accepted::Done | Accepted::Subscription(_) => Ok(no_content()),
         other => Err(unexpected(&other)),
     }

@@ -17,7 +17,10 @@ pub(super) async fn upload(
     request: Request,
 ) -> Answer {
     let parsed = package_id(&id)?;
-    must_be(request.headers(), &["application/zip", "application/octet-stream"])?;
+    must_be(
+        request.headers(),
+        &["application/zip", "application/octet-stream"],
+    )?;
     // Before the body: a quarter of a gigabyte for a package that does not exist helps nobody.
     record(&app, &id).await?;
     let headers = request.headers().clone();
@@ -36,7 +39,10 @@ pub(super) async fn download(
     headers: HeaderMap,
 ) -> Answer {
     must_accept(&headers, &["application/zip"])?;
-    Ok(bytes("application/zip", app.packages.content(&package_id(&id)?).await?))
+    Ok(bytes(
+        "application/zip",
+        app.packages.content(&package_id(&id)?).await?,
+    ))
 }
 
 /// GET of one file of it.
@@ -48,7 +54,13 @@ pub(super) async fn artifact(
     must_accept(&headers, &["application/octet-stream"])?;
     let record = record(&app, &id).await?;
     if record.checksum.is_some() && !record.artifacts.iter().any(|file| file.path == path) {
-        return Err(ApiError::not_found("file of this name in the package:", &path));
+        return Err(ApiError::not_found(
+            "file of this name in the package:",
+            &path,
+        ));
     }
-    Ok(bytes("application/octet-stream", app.packages.artifact(&record.id, &path).await?))
+    Ok(bytes(
+        "application/octet-stream",
+        app.packages.artifact(&record.id, &path).await?,
+    ))
 }

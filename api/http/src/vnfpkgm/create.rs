@@ -23,7 +23,13 @@ pub(super) async fn create(
         Some(_) | None => Map::new(),
     };
     let id = VnfPkgId::parse(app.ids.fresh()).expect("a UUID is an identifier");
-    let record = app.packages.create(id.clone(), data, app.clock.now()).await?;
+    let record = app
+        .packages
+        .create(id.clone(), data, app.clock.now())
+        .await?;
     let location = app.settings.public_url.vnf_package(major.0, id.as_str());
-    Ok(created(&location, &shown(&app, major, &record, &HashSet::new())))
+    Ok(created(
+        &location,
+        &shown(&app, major, &record, &HashSet::new()),
+    ))
 }

@@ -18,6 +18,8 @@ pub(super) async fn list(
     let query = Query::parse(query.as_deref(), &WITH_SELECTORS)?;
     let records = app.packages.list().await?;
     let used = in_use(&app).await?;
-    let entries = records.iter().map(|record| shown(&app, major, record, &used));
+    let entries = records
+        .iter()
+        .map(|record| shown(&app, major, record, &used));
     listed(&query, attributes::vnf_pkg_info(), entries)
 }

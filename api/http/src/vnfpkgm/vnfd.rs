@@ -24,7 +24,10 @@ pub(super) async fn vnfd(
     let kind = must_accept(&headers, &[TEXT, ZIP])?;
     let record = record(&app, &id).await?;
     if record.onboarding_state != OnboardingState::Onboarded {
-        return Err(ApiError::new(409, "the package is not ONBOARDED; its VNFD cannot be read yet"));
+        return Err(ApiError::new(
+            409,
+            "the package is not ONBOARDED; its VNFD cannot be read yet",
+        ));
     }
     if kind == ZIP {
         return Ok(bytes(ZIP, definitions(&app, &record).await?));
@@ -34,7 +37,8 @@ pub(super) async fn vnfd(
 
 /// The files that make up the VNFD, with TOSCA.meta, which names the entry (SOL003 10.4.4.3.2).
 async fn definitions(app: &App, record: &PackageRecord) -> Result<Vec<u8>, ApiError> {
-    let belongs = |path: &str| path.starts_with("Definitions/") || path == "TOSCA-Metadata/TOSCA.meta";
+    let belongs =
+        |path: &str| path.starts_with("Definitions/") || path == "TOSCA-Metadata/TOSCA.meta";
     let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
     let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
     for file in record.artifacts.iter().filter(|file| belongs(&file.path)) {

@@ -35,7 +35,10 @@ impl HistoryDto {
     /// The timeline of an instance, by rising position.
     #[must_use]
     pub fn of(id: &VnfInstanceId, events: &[Envelope]) -> Self {
-        Self { vnf_instance_id: id.to_string(), events: events.iter().map(EventDto::of).collect() }
+        Self {
+            vnf_instance_id: id.to_string(),
+            events: events.iter().map(EventDto::of).collect(),
+        }
     }
 }
 
@@ -43,7 +46,14 @@ impl EventDto {
     /// One event, without its secrets.
     #[must_use]
     pub fn of(envelope: &Envelope) -> Self {
-        let Envelope { position, recorded_at, stream, sequence, vnf_instance_id: _, body } = envelope;
+        let Envelope {
+            position,
+            recorded_at,
+            stream,
+            sequence,
+            vnf_instance_id: _,
+            body,
+        } = envelope;
         Self {
             position: *position,
             recorded_at: *recorded_at,
@@ -68,9 +78,13 @@ pub fn event_data(body: &EventBody) -> Map<String, Value> {
         EventBody::VnfLcmOpOcc(event) => serde_json::to_value(event),
         EventBody::LccnSubscription(event) => serde_json::to_value(event),
     };
-    let Ok(Value::Object(variant)) = stored else { return Map::new() };
+    let Ok(Value::Object(variant)) = stored else {
+        return Map::new();
+    };
     let fields = variant.into_iter().next().map(|(_, fields)| fields);
-    let Some(Value::Object(mut fields)) = fields else { return Map::new() };
+    let Some(Value::Object(mut fields)) = fields else {
+        return Map::new();
+    };
     fields.remove("at");
     // How a callback authenticates is nobody's to read, not even its user name.
     fields.remove("auth");

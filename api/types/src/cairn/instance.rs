@@ -28,7 +28,11 @@ impl CairnVnfInstance {
     /// The instance as our own API shows it.
     #[must_use]
     pub fn of(row: &Row<VnfInstance>, url: &PublicUrl) -> Self {
-        let Row { state: instance, version: _, position } = row;
+        let Row {
+            state: instance,
+            version: _,
+            position,
+        } = row;
         let (state, target) = instance.provisioning();
         Self {
             instance: VnfInstanceDto::of(instance, url),
@@ -37,7 +41,11 @@ impl CairnVnfInstance {
                 target: target.map(cairn_domain::vnf_instance::Provisioning::as_str),
             },
             position: *position,
-            leftovers: instance.leftovers.iter().map(|left| left.object.to_string()).collect(),
+            leftovers: instance
+                .leftovers
+                .iter()
+                .map(|left| left.object.to_string())
+                .collect(),
         }
     }
 }

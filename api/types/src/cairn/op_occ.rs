@@ -89,7 +89,12 @@ impl CairnVnfLcmOpOcc {
 }
 
 fn try_of(one: &Try) -> TryDto {
-    let Try { attempt, started_at, ended_at, cause } = one;
+    let Try {
+        attempt,
+        started_at,
+        ended_at,
+        cause,
+    } = one;
     TryDto {
         attempt: *attempt,
         started_at: *started_at,
@@ -99,7 +104,12 @@ fn try_of(one: &Try) -> TryDto {
 }
 
 fn step_of((index, log): (usize, &StepLog)) -> StepDto {
-    let StepLog { step, state, in_effect: _, touched: _ } = log;
+    let StepLog {
+        step,
+        state,
+        in_effect: _,
+        touched: _,
+    } = log;
     let (state, problem) = state_of(state);
     StepDto {
         index,
@@ -112,7 +122,10 @@ fn step_of((index, log): (usize, &StepLog)) -> StepDto {
 }
 
 fn undo_step_of((index, log): (usize, &UndoLog)) -> UndoStepDto {
-    let UndoLog { undo: UndoStep { undoes, step }, state } = log;
+    let UndoLog {
+        undo: UndoStep { undoes, step },
+        state,
+    } = log;
     let (state, problem) = state_of(state);
     UndoStepDto {
         index,
@@ -134,13 +147,23 @@ fn state_of(state: &StepState) -> (&'static str, Option<ProblemDetails>) {
 }
 
 fn undo_of(undo: &Undo) -> UndoDto {
-    let plain = |how| UndoDto { how, from: None, why: None };
+    let plain = |how| UndoDto {
+        how,
+        from: None,
+        why: None,
+    };
     match undo {
         Undo::Delete => plain("delete"),
         Undo::Restore { body: _ } => plain("restore"),
         Undo::Recreate { body: _ } => plain("recreate"),
-        Undo::Replicas { from } => UndoDto { from: Some(*from), ..plain("replicas") },
+        Undo::Replicas { from } => UndoDto {
+            from: Some(*from),
+            ..plain("replicas")
+        },
         Undo::Nothing => plain("nothing"),
-        Undo::Impossible { why } => UndoDto { why: Some(why.clone()), ..plain("impossible") },
+        Undo::Impossible { why } => UndoDto {
+            why: Some(why.clone()),
+            ..plain("impossible")
+        },
     }
 }

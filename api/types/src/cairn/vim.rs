@@ -19,7 +19,12 @@ impl VimDto {
     /// The VIM as it is shown.
     #[must_use]
     pub fn of(id: &VimId, info: &VimConnectionInfo) -> Self {
-        let VimConnectionInfo { vim_id: _, vim_type, interface_info, access_info: _ } = info;
+        let VimConnectionInfo {
+            vim_id: _,
+            vim_type,
+            interface_info,
+            access_info: _,
+        } = info;
         Self {
             vim_id: id.to_string(),
             vim_type: vim_type.clone(),

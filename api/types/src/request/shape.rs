@@ -86,7 +86,11 @@ impl Shape {
             let names: Vec<&str> = self.members.iter().map(|member| member.name).collect();
             return Err(Problem::new(
                 422,
-                format!("{first} is not a member of {}; known are {}", self.name, names.join(", ")),
+                format!(
+                    "{first} is not a member of {}; known are {}",
+                    self.name,
+                    names.join(", ")
+                ),
             ));
         }
         self.exactly_one(&body)?;
@@ -94,11 +98,18 @@ impl Shape {
     }
 
     fn exactly_one(&self, body: &Map<String, Value>) -> Result<(), Problem> {
-        let given = self.one_of.iter().filter(|name| body.contains_key(**name)).count();
+        let given = self
+            .one_of
+            .iter()
+            .filter(|name| body.contains_key(**name))
+            .count();
         if self.one_of.is_empty() || given == 1 {
             return Ok(());
         }
-        Err(Problem::new(422, format!("exactly one of {} must be given", self.one_of.join(", "))))
+        Err(Problem::new(
+            422,
+            format!("exactly one of {} must be given", self.one_of.join(", ")),
+        ))
     }
 
     fn members_of(
@@ -118,7 +129,9 @@ impl Shape {
             match body.get(member.name) {
                 Some(Value::Null) if self.patch => {}
                 Some(value) => self.kind_of(value, member.kind, &at, unknown)?,
-                None if member.required => return Err(Problem::new(422, format!("{at} is missing"))),
+                None if member.required => {
+                    return Err(Problem::new(422, format!("{at} is missing")));
+                }
                 None => {}
             }
         }
@@ -160,7 +173,9 @@ impl Shape {
             }),
             (Kind::Text, _) => wrong("a text"),
             (Kind::Word(words), _) => wrong(&format!("one of {}", words.join(", "))),
-            (Kind::Integer(least, i64::MAX), _) => wrong(&format!("a whole number, {least} or more")),
+            (Kind::Integer(least, i64::MAX), _) => {
+                wrong(&format!("a whole number, {least} or more"))
+            }
             (Kind::Integer(least, most), _) => {
                 wrong(&format!("a whole number from {least} to {most}"))
             }

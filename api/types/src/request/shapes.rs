@@ -3,15 +3,29 @@
 use super::shape::{Kind, Member, Shape, Unknown};
 
 const fn required(name: &'static str, kind: Kind) -> Member {
-    Member { name, required: true, kind }
+    Member {
+        name,
+        required: true,
+        kind,
+    }
 }
 
 const fn optional(name: &'static str, kind: Kind) -> Member {
-    Member { name, required: false, kind }
+    Member {
+        name,
+        required: false,
+        kind,
+    }
 }
 
 const fn sol(name: &'static str, members: &'static [Member]) -> Shape {
-    Shape { name, members, unknown: Unknown::Ignored, patch: false, one_of: &[] }
+    Shape {
+        name,
+        members,
+        unknown: Unknown::Ignored,
+        patch: false,
+        one_of: &[],
+    }
 }
 
 /// SOL003 4.4.1.6.
@@ -42,11 +56,15 @@ const EXT_VIRTUAL_LINK: &[Member] = &[
     optional("extLinkPorts", Kind::ListOf(EXT_LINK_PORT)),
 ];
 
-const EXT_CP: &[Member] =
-    &[required("cpdId", Kind::Text), optional("cpConfig", Kind::KeyValuePairs)];
+const EXT_CP: &[Member] = &[
+    required("cpdId", Kind::Text),
+    optional("cpConfig", Kind::KeyValuePairs),
+];
 
-const EXT_LINK_PORT: &[Member] =
-    &[required("id", Kind::Text), required("resourceHandle", Kind::KeyValuePairs)];
+const EXT_LINK_PORT: &[Member] = &[
+    required("id", Kind::Text),
+    required("resourceHandle", Kind::KeyValuePairs),
+];
 
 /// SOL003 4.4.1.12, as far as it is read.
 const EXT_MANAGED_VIRTUAL_LINK: &[Member] = &[
@@ -84,7 +102,10 @@ pub const INSTANTIATE_VNF: Shape = sol(
         required("flavourId", Kind::Text),
         optional("instantiationLevelId", Kind::Text),
         optional("extVirtualLinks", Kind::ListOf(EXT_VIRTUAL_LINK)),
-        optional("extManagedVirtualLinks", Kind::ListOf(EXT_MANAGED_VIRTUAL_LINK)),
+        optional(
+            "extManagedVirtualLinks",
+            Kind::ListOf(EXT_MANAGED_VIRTUAL_LINK),
+        ),
         optional("vimConnectionInfo", Kind::MapOf(VIM)),
         optional("localizationLanguage", Kind::Text),
         optional("additionalParams", Kind::KeyValuePairs),
@@ -122,7 +143,10 @@ pub const TERMINATE_VNF: Shape = sol(
     "TerminateVnfRequest",
     &[
         required("terminationType", Kind::Word(&["FORCEFUL", "GRACEFUL"])),
-        optional("gracefulTerminationTimeout", Kind::Integer(0, u32::MAX as i64)),
+        optional(
+            "gracefulTerminationTimeout",
+            Kind::Integer(0, u32::MAX as i64),
+        ),
         optional("additionalParams", Kind::KeyValuePairs),
     ],
 );
@@ -157,17 +181,27 @@ pub const VNF_INFO_MODIFICATION: Shape = Shape {
 };
 
 /// SOL003 5.5.2.14.
-pub const CANCEL_MODE: Shape =
-    sol("CancelMode", &[required("cancelMode", Kind::Word(&["GRACEFUL", "FORCEFUL"]))]);
+pub const CANCEL_MODE: Shape = sol(
+    "CancelMode",
+    &[required(
+        "cancelMode",
+        Kind::Word(&["GRACEFUL", "FORCEFUL"]),
+    )],
+);
 
 /// SOL005 9.5.2.2.
-pub const CREATE_VNF_PKG_INFO: Shape =
-    sol("CreateVnfPkgInfoRequest", &[optional("userDefinedData", Kind::KeyValuePairs)]);
+pub const CREATE_VNF_PKG_INFO: Shape = sol(
+    "CreateVnfPkgInfoRequest",
+    &[optional("userDefinedData", Kind::KeyValuePairs)],
+);
 
 /// SOL005 9.5.2.3.
 pub const VNF_PKG_INFO_MODIFICATIONS: Shape = sol(
     "VnfPkgInfoModifications",
-    &[required("operationalState", Kind::Word(&["ENABLED", "DISABLED"]))],
+    &[required(
+        "operationalState",
+        Kind::Word(&["ENABLED", "DISABLED"]),
+    )],
 );
 
 /// POST `/cairn/v1/vims`.
@@ -214,17 +248,61 @@ mod tests {
             (&CREATE_VNF, json!({}), "vnfdId is missing"),
             (&CREATE_VNF, json!({"vnfdId": null}), "vnfdId is missing"),
             (&CREATE_VNF, json!({"vnfdId": 7}), "vnfdId must be a text"),
-            (&SCALE_VNF, json!({"type": "OUT", "aspectId": "a"}), "type must be one of SCALE_OUT, SCALE_IN"),
-            (&SCALE_VNF, json!({"type": "SCALE_IN", "aspectId": "a", "numberOfSteps": 0}), "numberOfSteps must be a whole number, 1 or more"),
-            (&SCALE_VNF, json!({"type": "SCALE_IN", "aspectId": "a", "numberOfSteps": 1.5}), "numberOfSteps must be"),
-            (&SCALE_VNF_TO_LEVEL, json!({}), "exactly one of instantiationLevelId, scaleInfo"),
-            (&SCALE_VNF_TO_LEVEL, json!({"instantiationLevelId": "l", "scaleInfo": []}), "exactly one of"),
-            (&SCALE_VNF_TO_LEVEL, json!({"scaleInfo": [{"aspectId": "a"}]}), "scaleInfo/0/scaleLevel is missing"),
-            (&INSTANTIATE_VNF, json!({"flavourId": "f", "vimConnectionInfo": []}), "vimConnectionInfo must be an object"),
-            (&INSTANTIATE_VNF, json!({"flavourId": "f", "vimConnectionInfo": {"v": {}}}), "vimConnectionInfo/v/vimType is missing"),
-            (&HEAL_VNF, json!({"vnfcInstanceId": ["a", 1]}), "vnfcInstanceId/1 must be a text"),
-            (&TERMINATE_VNF, json!({"terminationType": "GRACEFUL", "gracefulTerminationTimeout": -1}), "from 0 to 4294967295"),
-            (&VIM_REGISTRATION, json!({"vimType": "kubernetes", "interfaceInfo": {"endpoint": "https://a", "ca": ""}}), "interfaceInfo/ca is not a member"),
+            (
+                &SCALE_VNF,
+                json!({"type": "OUT", "aspectId": "a"}),
+                "type must be one of SCALE_OUT, SCALE_IN",
+            ),
+            (
+                &SCALE_VNF,
+                json!({"type": "SCALE_IN", "aspectId": "a", "numberOfSteps": 0}),
+                "numberOfSteps must be a whole number, 1 or more",
+            ),
+            (
+                &SCALE_VNF,
+                json!({"type": "SCALE_IN", "aspectId": "a", "numberOfSteps": 1.5}),
+                "numberOfSteps must be",
+            ),
+            (
+                &SCALE_VNF_TO_LEVEL,
+                json!({}),
+                "exactly one of instantiationLevelId, scaleInfo",
+            ),
+            (
+                &SCALE_VNF_TO_LEVEL,
+                json!({"instantiationLevelId": "l", "scaleInfo": []}),
+                "exactly one of",
+            ),
+            (
+                &SCALE_VNF_TO_LEVEL,
+                json!({"scaleInfo": [{"aspectId": "a"}]}),
+                "scaleInfo/0/scaleLevel is missing",
+            ),
+            (
+                &INSTANTIATE_VNF,
+                json!({"flavourId": "f", "vimConnectionInfo": []}),
+                "vimConnectionInfo must be an object",
+            ),
+            (
+                &INSTANTIATE_VNF,
+                json!({"flavourId": "f", "vimConnectionInfo": {"v": {}}}),
+                "vimConnectionInfo/v/vimType is missing",
+            ),
+            (
+                &HEAL_VNF,
+                json!({"vnfcInstanceId": ["a", 1]}),
+                "vnfcInstanceId/1 must be a text",
+            ),
+            (
+                &TERMINATE_VNF,
+                json!({"terminationType": "GRACEFUL", "gracefulTerminationTimeout": -1}),
+                "from 0 to 4294967295",
+            ),
+            (
+                &VIM_REGISTRATION,
+                json!({"vimType": "kubernetes", "interfaceInfo": {"endpoint": "https://a", "ca": ""}}),
+                "interfaceInfo/ca is not a member",
+            ),
         ] {
             let detail = refused(shape, &body);
             assert!(detail.contains(says), "{detail} should say {says}");
@@ -235,7 +313,9 @@ mod tests {
     fn newer_attributes_are_ignored_and_reported() {
         let body = json!({"flavourId": "f", "newer": 1, "localizationLanguage": null,
             "vimConnectionInfo": {"v": {"vimType": "t", "zone": "z"}}});
-        let checked = INSTANTIATE_VNF.check(body.as_object().unwrap().clone()).unwrap();
+        let checked = INSTANTIATE_VNF
+            .check(body.as_object().unwrap().clone())
+            .unwrap();
         assert_eq!(checked.unknown, ["newer", "vimConnectionInfo/v/zone"]);
         assert!(!checked.body.contains_key("localizationLanguage"));
     }
@@ -243,7 +323,9 @@ mod tests {
     #[test]
     fn a_patch_keeps_its_nulls() {
         let body = json!({"vnfInstanceName": null, "vimConnectionInfo": {"v": null, "w": {"accessInfo": {}}}});
-        let checked = VNF_INFO_MODIFICATION.check(body.as_object().unwrap().clone()).unwrap();
+        let checked = VNF_INFO_MODIFICATION
+            .check(body.as_object().unwrap().clone())
+            .unwrap();
         assert_eq!(Value::Object(checked.body), body);
     }
 }

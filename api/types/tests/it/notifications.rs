@@ -39,7 +39,9 @@ fn told(story: &OpStory, verbosity: Verbosity) -> Vec<Value> {
             vnf_instance_id: Some(story.op().vnf_instance_id.clone()),
             body: EventBody::VnfLcmOpOcc(event),
         };
-        let Some(announcement) = announce(&envelope) else { continue };
+        let Some(announcement) = announce(&envelope) else {
+            continue;
+        };
         let occasion = Occasion {
             id: &id_of(&envelope),
             at: envelope.body.at(),
@@ -62,9 +64,14 @@ fn every_notification_follows_the_schema_and_the_rules_of_presence() {
                 let failed = ["FAILED_TEMP", "FAILED", "ROLLED_BACK"].contains(&state);
                 assert_eq!(body.get("error").is_some(), failed, "{state}");
                 let started = ["STARTING", "PROCESSING", "ROLLING_BACK"].contains(&state);
-                assert_eq!(body["notificationStatus"], if started { "START" } else { "RESULT" });
+                assert_eq!(
+                    body["notificationStatus"],
+                    if started { "START" } else { "RESULT" }
+                );
                 if started || verbosity == Verbosity::Short {
-                    assert!(body.get("affectedVnfcs").is_none() && body.get("changedInfo").is_none());
+                    assert!(
+                        body.get("affectedVnfcs").is_none() && body.get("changedInfo").is_none()
+                    );
                 }
             }
         }
@@ -79,14 +86,23 @@ fn one_notification_is_told_per_state_entered() {
             .map(|body| body["operationState"].as_str().unwrap().to_owned())
             .collect()
     };
-    assert_eq!(states(&op().scale_out().completed()), ["STARTING", "PROCESSING", "COMPLETED"]);
-    assert_eq!(states(&op().modify_info().completed()), ["PROCESSING", "COMPLETED"]);
+    assert_eq!(
+        states(&op().scale_out().completed()),
+        ["STARTING", "PROCESSING", "COMPLETED"]
+    );
+    assert_eq!(
+        states(&op().modify_info().completed()),
+        ["PROCESSING", "COMPLETED"]
+    );
 }
 
 #[test]
 fn a_scale_out_names_the_pods_it_added() {
     let all = told(&op().scale_out().completed(), Verbosity::Full);
-    let affected = all.last().unwrap()["affectedVnfcs"].as_array().unwrap().clone();
+    let affected = all.last().unwrap()["affectedVnfcs"]
+        .as_array()
+        .unwrap()
+        .clone();
     assert_eq!(affected.len(), 2);
     assert!(affected.iter().all(|vnfc| vnfc["changeType"] == "ADDED"));
 }
@@ -97,15 +113,24 @@ fn ids_come_from_the_event_alone() {
     assert_eq!(notification_id(&stream, 3), notification_id(&stream, 3));
     assert_ne!(notification_id(&stream, 3), notification_id(&stream, 4));
     // Fixed for ever: a resend after an upgrade must carry the same id.
-    assert_eq!(notification_id(&stream, 3), "51005908-4867-5842-bf5d-c6dce2a0e529");
+    assert_eq!(
+        notification_id(&stream, 3),
+        "51005908-4867-5842-bf5d-c6dce2a0e529"
+    );
 }
 
 #[test]
 fn identifiers_are_told_without_an_operation() {
     let instance = VnfInstanceId::parse("i-1").unwrap();
     for (announcement, schema) in [
-        (Announcement::IdentifierCreated, "VnfIdentifierCreationNotification"),
-        (Announcement::IdentifierDeleted, "VnfIdentifierDeletionNotification"),
+        (
+            Announcement::IdentifierCreated,
+            "VnfIdentifierCreationNotification",
+        ),
+        (
+            Announcement::IdentifierDeleted,
+            "VnfIdentifierDeletionNotification",
+        ),
     ] {
         let occasion = Occasion {
             id: "n-1",

@@ -24,20 +24,33 @@ pub fn stories() -> Vec<OpStory> {
         op().instantiate().at(ErrorPoint::PreVimControl),
         op().instantiate().completed(),
         op().instantiate().failed_at(ErrorPoint::PostVimControl),
-        op().instantiate().failed_at(ErrorPoint::PostVimControl).given_up(),
-        op().instantiate().failed_at(ErrorPoint::PostVimControl).rolling_back(),
-        op().instantiate().failed_at(ErrorPoint::PostVimControl).rolled_back(),
+        op().instantiate()
+            .failed_at(ErrorPoint::PostVimControl)
+            .given_up(),
+        op().instantiate()
+            .failed_at(ErrorPoint::PostVimControl)
+            .rolling_back(),
+        op().instantiate()
+            .failed_at(ErrorPoint::PostVimControl)
+            .rolled_back(),
         op().scale_out().completed(),
         op().heal_one().completed(),
         op().modify_info().completed(),
         op().terminate().completed(),
-        op().scale_in().failed_at(ErrorPoint::VnfConfigEnd).retried(),
+        op().scale_in()
+            .failed_at(ErrorPoint::VnfConfigEnd)
+            .retried(),
         op().instantiate().begun().cancelled(CancelMode::Forceful),
     ]
 }
 
 fn links(body: &Value) -> Vec<String> {
-    body["_links"].as_object().unwrap().keys().cloned().collect()
+    body["_links"]
+        .as_object()
+        .unwrap()
+        .keys()
+        .cloned()
+        .collect()
 }
 
 #[test]
@@ -71,18 +84,29 @@ fn an_error_is_shown_exactly_where_one_may_be() {
         let op = story.op();
         let body = serde_json::to_value(VnfLcmOpOccDto::of(op, &url())).unwrap();
         let expected = match op.state {
-            OperationState::FailedTemp | OperationState::Failed | OperationState::RolledBack => true,
-            OperationState::RollingBack | OperationState::Processing => op.tries.len() > 1 || op.error.is_some(),
+            OperationState::FailedTemp | OperationState::Failed | OperationState::RolledBack => {
+                true
+            }
+            OperationState::RollingBack | OperationState::Processing => {
+                op.tries.len() > 1 || op.error.is_some()
+            }
             OperationState::Starting | OperationState::Completed => false,
         };
-        assert_eq!(body.get("error").is_some(), expected, "{} {}", op.operation(), op.state);
+        assert_eq!(
+            body.get("error").is_some(),
+            expected,
+            "{} {}",
+            op.operation(),
+            op.state
+        );
     }
 }
 
 #[test]
 fn instances_follow_the_schema_and_list_every_aspect() {
     for story in stories() {
-        let body = serde_json::to_value(VnfInstanceDto::of(story.world.instance(), &url())).unwrap();
+        let body =
+            serde_json::to_value(VnfInstanceDto::of(story.world.instance(), &url())).unwrap();
         judge("VnfInstance", &body);
         let instantiated = body["instantiationState"] == "INSTANTIATED";
         assert_eq!(body.get("instantiatedVnfInfo").is_some(), instantiated);
@@ -90,38 +114,76 @@ fn instances_follow_the_schema_and_list_every_aspect() {
     let story = instance().instantiated();
     let body = serde_json::to_value(VnfInstanceDto::of(story.world.instance(), &url())).unwrap();
     let info = &body["instantiatedVnfInfo"];
-    assert_eq!(info["scaleStatus"], json!([{"aspectId": "web", "scaleLevel": 1}]));
+    assert_eq!(
+        info["scaleStatus"],
+        json!([{"aspectId": "web", "scaleLevel": 1}])
+    );
     let first = &info["vnfcResourceInfo"][0];
     assert_eq!(first["computeResource"]["resourceId"], first["id"]);
     let mut found = links(&body);
     found.sort();
-    assert_eq!(found, ["heal", "scale", "scaleToLevel", "self", "terminate"]);
+    assert_eq!(
+        found,
+        ["heal", "scale", "scaleToLevel", "self", "terminate"]
+    );
     assert_eq!(
         body["_links"]["heal"]["href"],
-        format!("https://gw.example/vnfm/vnflcm/v2/vnf_instances/{}/heal", story.world.instance().id)
+        format!(
+            "https://gw.example/vnfm/vnflcm/v2/vnf_instances/{}/heal",
+            story.world.instance().id
+        )
     );
 }
 
 #[test]
 fn our_own_shapes_add_to_those_of_sol003() {
-    let story = op().instantiate().failed_at(ErrorPoint::PostVimControl).given_up();
-    let row = Row { state: story.world.instance().clone(), version: 3, position: 41 };
+    let story = op()
+        .instantiate()
+        .failed_at(ErrorPoint::PostVimControl)
+        .given_up();
+    let row = Row {
+        state: story.world.instance().clone(),
+        version: 3,
+        position: 41,
+    };
     let body = serde_json::to_value(CairnVnfInstance::of(&row, &url())).unwrap();
     judge("VnfInstance", &body);
-    assert_eq!(body["provisioning"], json!({"state": "DEPLOYFAIL", "target": null}));
+    assert_eq!(
+        body["provisioning"],
+        json!({"state": "DEPLOYFAIL", "target": null})
+    );
     assert_eq!(body["position"], 41);
-    assert!(body["leftovers"].as_array().unwrap().contains(&json!("Deployment/web")), "{body:#}");
+    assert!(
+        body["leftovers"]
+            .as_array()
+            .unwrap()
+            .contains(&json!("Deployment/web")),
+        "{body:#}"
+    );
 
-    let owner = Owner { node: NodeId::parse("node-1").unwrap(), expires_at: Timestamp::from_millis(7) };
-    let body = serde_json::to_value(CairnVnfLcmOpOcc::of(story.op(), Some(&owner), &url())).unwrap();
+    let owner = Owner {
+        node: NodeId::parse("node-1").unwrap(),
+        expires_at: Timestamp::from_millis(7),
+    };
+    let body =
+        serde_json::to_value(CairnVnfLcmOpOcc::of(story.op(), Some(&owner), &url())).unwrap();
     judge("VnfLcmOpOcc", &body);
     assert_eq!(body["owner"], "node-1");
     assert_eq!(body["point"], 4);
     assert_eq!(body["tries"][0]["try"], 1);
     assert!(body["tries"][0]["cause"]["detail"].is_string());
     assert_eq!(body["plan"][0]["index"], 0);
-    assert!(body["plan"].as_array().unwrap().iter().any(|step| step["undo"] == json!({"how": "delete"})));
-    assert!(!body.to_string().contains("\"body\""), "recorded states are not shown");
+    assert!(
+        body["plan"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|step| step["undo"] == json!({"how": "delete"}))
+    );
+    assert!(
+        !body.to_string().contains("\"body\""),
+        "recorded states are not shown"
+    );
 }
 
 #[test]
@@ -150,6 +212,9 @@ fn history_shows_the_fields_of_events_by_their_names() {
     assert_eq!(reached["aggregateType"], "VnfLcmOpOcc");
     assert_eq!(reached["vnfLcmOpOccId"], reached["aggregateId"]);
     for event in body["events"].as_array().unwrap() {
-        assert!(event["data"].is_object() && event["data"].get("at").is_none(), "{event}");
+        assert!(
+            event["data"].is_object() && event["data"].get("at").is_none(),
+            "{event}"
+        );
     }
 }

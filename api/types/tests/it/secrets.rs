@@ -31,13 +31,20 @@ fn vims() -> Map<String, Value> {
 fn neither_instance_nor_operation_nor_history_shows_a_credential() {
     let mut stored = instance().instantiated().world.instance().clone();
     stored.info.vim_connection_info = vims();
-    stored.info.metadata.insert("dbPassword".into(), json!({"$secret": "ref-2"}));
+    stored
+        .info
+        .metadata
+        .insert("dbPassword".into(), json!({"$secret": "ref-2"}));
     let body = serde_json::to_value(VnfInstanceDto::of(&stored, &url())).unwrap();
-    assert_eq!(body["vimConnectionInfo"]["vim1"]["interfaceInfo"]["endpoint"], "https://a");
+    assert_eq!(
+        body["vimConnectionInfo"]["vim1"]["interfaceInfo"]["endpoint"],
+        "https://a"
+    );
     shows_nothing(&body);
 
     let mut begun = op().modify_info().completed().op().clone();
-    let patch = json!({"vimConnectionInfo": vims(), "metadata": {"token": {"$secret": "ref-3"}, "a": 1}});
+    let patch =
+        json!({"vimConnectionInfo": vims(), "metadata": {"token": {"$secret": "ref-3"}, "a": 1}});
     begun.request = patch.as_object().unwrap().clone();
     begun.changed_info = Some(begun.request.clone());
     let body = serde_json::to_value(CairnVnfLcmOpOcc::of(&begun, None, &url())).unwrap();
@@ -45,7 +52,9 @@ fn neither_instance_nor_operation_nor_history_shows_a_credential() {
     shows_nothing(&body);
 
     for mut event in op().modify_info().completed().history() {
-        if let cairn_domain::lcm_op_occ::VnfLcmOpOccEvent::OperationStarted { request, .. } = &mut event {
+        if let cairn_domain::lcm_op_occ::VnfLcmOpOccEvent::OperationStarted { request, .. } =
+            &mut event
+        {
             request.clone_from(&begun.request);
         }
         shows_nothing(&Value::Object(event_data(&EventBody::VnfLcmOpOcc(event))));
