@@ -11,10 +11,9 @@ use cairn_domain::ports::{
     Renderer,
 };
 use cairn_domain::subscription::LccnSubscription;
-use futures::StreamExt;
-use futures::stream::FuturesUnordered;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use subscribers::Subscribers;
@@ -48,6 +47,7 @@ pub struct DispatcherPorts {
 }
 
 /// Makes out and sends notifications until it is cancelled. Any number of replicas may run one each.
+#[derive(Clone)]
 pub struct Dispatcher {
     ports: DispatcherPorts,
 }
@@ -63,22 +63,34 @@ impl Dispatcher {
     /// next if it does not.
     pub async fn run(self, cancel: CancellationToken) {
         let mut subscribers = Subscribers::default();
-        let mut sending = FuturesUnordered::new();
+        // Tasks of their own, not futures that this loop polls: a delivery that waits for the database's one
+        // writer, or holds it, must go on while the loop waits for the same.
+        let mut sending = JoinSet::new();
         while !cancel.is_cancelled() {
             let made_out = self.make_out(&mut subscribers).await;
             let claimed = self.claim(IN_FLIGHT - sending.len()).await;
             let well = made_out.is_ok() && claimed.is_ok();
-            for error in [made_out.err(), claimed.as_ref().err().cloned()].into_iter().flatten() {
+            for error in [made_out.err(), claimed.as_ref().err().cloned()]
+                .into_iter()
+                .flatten()
+            {
                 log_failure(&error);
             }
-            sending.extend(claimed.unwrap_or_default().into_iter().map(|d| self.deliver(d)));
+            for delivery in claimed.unwrap_or_default() {
+                let dispatcher = self.clone();
+                sending.spawn(async move { dispatcher.deliver(delivery).await });
+            }
             tokio::select! {
                 () = cancel.cancelled() => {}
-                Some(()) = sending.next(), if !sending.is_empty() => {}
+                Some(sent) = sending.join_next(), if !sending.is_empty() => log_panic(sent),
                 () = self.idle(well) => {}
             }
         }
-        let rest = async { while sending.next().await.is_some() {} };
+        let rest = async {
+            while let Some(sent) = sending.join_next().await {
+                log_panic(sent);
+            }
+        };
         if tokio::time::timeout(FAREWELL, rest).await.is_err() {
             tracing::info!("notifications were on their way at the end; they will be sent again");
         }
@@ -98,7 +110,10 @@ impl Dispatcher {
         if limit == 0 {
             return Ok(Vec::new());
         }
-        self.ports.deliveries.due(self.ports.clock.now(), limit, LEASE_MS).await
+        self.ports
+            .deliveries
+            .due(self.ports.clock.now(), limit, LEASE_MS)
+            .await
     }
 
     /// Sends one delivery and records what came of it. A failure of our own side is no try: the lease ends and
@@ -116,7 +131,10 @@ impl Dispatcher {
 
     async fn try_to_deliver(&self, delivery: &Delivery) -> PortResult<Option<CallbackAnswer>> {
         let Some(subscription) = self.living(&delivery.subscription).await? else {
-            self.ports.deliveries.drop_pending(&delivery.subscription).await?;
+            self.ports
+                .deliveries
+                .drop_pending(&delivery.subscription)
+                .await?;
             return Ok(None);
         };
         match self.ports.renderer.render(delivery, &subscription).await {
@@ -124,7 +142,9 @@ impl Dispatcher {
             // It counts as a try, so that an unreadable stream does not stop the others for ever.
             Err(error @ PortError::Corrupt(_)) => {
                 log_failure(&error);
-                Ok(Some(CallbackAnswer::NoAnswer { why: error.to_string() }))
+                Ok(Some(CallbackAnswer::NoAnswer {
+                    why: error.to_string(),
+                }))
             }
             Err(error) => Err(error),
         }
@@ -132,7 +152,9 @@ impl Dispatcher {
 
     async fn living(&self, id: &SubscriptionId) -> PortResult<Option<LccnSubscription>> {
         let found = self.ports.log.subscription(id).await?;
-        Ok(found.map(|(subscription, _)| subscription).filter(|s| !s.deleted))
+        Ok(found
+            .map(|(subscription, _)| subscription)
+            .filter(|s| !s.deleted))
     }
 
     async fn record(&self, delivery: &Delivery) {
@@ -143,6 +165,13 @@ impl Dispatcher {
             }
             tokio::time::sleep(Duration::from_millis(100) * tried).await;
         }
+    }
+}
+
+/// The lease of a delivery whose task panicked ends, and it is sent again.
+fn log_panic(sent: Result<(), JoinError>) {
+    if let Err(error) = sent {
+        tracing::error!(%error, "sending a notification ended by panic");
     }
 }
 
