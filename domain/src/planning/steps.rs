@@ -5,7 +5,7 @@ use super::{Inputs, Keep, is_workload};
 use crate::lcm_op_occ::plan::{
     Action, ManagedObject, Plan, PreState, STEP_VERSION, Step, Undo, Vnfc,
 };
-use crate::object::ObjectRef;
+use crate::object::{Body, ObjectRef};
 use crate::operation::{Leftovers, Levels, Params};
 use crate::ports::{Survey, Surveyed};
 use crate::problem::Problem;
@@ -153,7 +153,13 @@ fn instantiate(inputs: &Inputs<'_>, survey: &Survey, levels: &Levels, keep: &mut
 fn other_leftovers(inputs: &Inputs<'_>, survey: &Survey, plan: &mut Plan, keep: &mut Keep<'_>) {
     let mut gone = Vec::new();
     for found in &survey.reads {
-        let PreState::Ours { uid, body, .. } = &found.pre else {
+        let PreState::Ours {
+            uid,
+            body,
+            replicas,
+            ..
+        } = &found.pre
+        else {
             continue;
         };
         let recorded = inputs
@@ -179,7 +185,7 @@ fn other_leftovers(inputs: &Inputs<'_>, survey: &Survey, plan: &mut Plan, keep: 
             0,
             delete,
             Undo::Recreate {
-                body: kept_body(body, keep),
+                body: kept_body(body, *replicas, keep),
             },
         ));
     }
@@ -262,9 +268,14 @@ fn apply_steps(
         force_owned: false,
     };
     match &found.pre {
-        PreState::Ours { uid, body, .. } if is_replaced(inputs, found) => {
+        PreState::Ours {
+            uid,
+            body,
+            replicas,
+            ..
+        } if is_replaced(inputs, found) => {
             // Undone the other way round: the new one goes, then the old one is made again.
-            let body = kept_body(body, keep);
+            let body = kept_body(body, *replicas, keep);
             let delete = Action::Delete {
                 object,
                 uid: Some(uid.clone()),
@@ -275,12 +286,12 @@ fn apply_steps(
                 step(wave, apply, Undo::Delete),
             ]
         }
-        PreState::Ours { body, .. } => {
+        PreState::Ours { body, replicas, .. } => {
             vec![step(
                 wave,
                 apply,
                 Undo::Restore {
-                    body: kept_body(body, keep),
+                    body: kept_body(body, *replicas, keep),
                 },
             )]
         }
@@ -290,11 +301,20 @@ fn apply_steps(
     }
 }
 
-fn kept_body(body: &crate::object::Body, keep: &mut Keep<'_>) -> crate::object::Body {
-    match body {
-        crate::object::Body::Inline(value) => keep(value),
-        blob @ crate::object::Body::Blob(_) => blob.clone(),
+/// The state to restore. The number of replicas is part of it, whoever set it: an object that is made again
+/// without one would begin with 1.
+fn kept_body(body: &Body, replicas: Option<u32>, keep: &mut Keep<'_>) -> Body {
+    let Body::Inline(value) = body else {
+        return body.clone();
+    };
+    let mut value = value.clone();
+    if let (Some(replicas), Some(spec)) = (
+        replicas,
+        value.get_mut("spec").and_then(Value::as_object_mut),
+    ) {
+        spec.insert("replicas".to_owned(), replicas.into());
     }
+    keep(&value)
 }
 
 /// Kinds that Cairn never deletes on its own.
@@ -423,8 +443,8 @@ fn heal_all(inputs: &Inputs<'_>, survey: &Survey, keep: &mut Keep<'_>) -> Plan {
     for (place, (found, manifest)) in (0u32..).zip(survey.items.iter().zip(inputs.recorded)) {
         let wave = inputs.wave(place, found);
         let undo = match &found.pre {
-            PreState::Ours { body, .. } => Undo::Restore {
-                body: kept_body(body, keep),
+            PreState::Ours { body, replicas, .. } => Undo::Restore {
+                body: kept_body(body, *replicas, keep),
             },
             PreState::Absent | PreState::Foreign { .. } => undo_of_creation(&found.object.kind),
         };
@@ -488,7 +508,13 @@ fn terminate(inputs: &Inputs<'_>, survey: &Survey, forceful: bool, keep: &mut Ke
     let last = waves.iter().max().copied().unwrap_or(0);
     let mut gone = Vec::new();
     for (wave, found) in waves.into_iter().zip(&survey.reads) {
-        let PreState::Ours { uid, body, .. } = &found.pre else {
+        let PreState::Ours {
+            uid,
+            body,
+            replicas,
+            ..
+        } = &found.pre
+        else {
             continue;
         };
         if let Some(why) = stays(&found.object.kind, volumes) {
@@ -504,7 +530,7 @@ fn terminate(inputs: &Inputs<'_>, survey: &Survey, forceful: bool, keep: &mut Ke
             last - wave,
             action,
             Undo::Recreate {
-                body: kept_body(body, keep),
+                body: kept_body(body, *replicas, keep),
             },
         ));
         gone.push((found.object.clone(), Some(uid.clone())));
