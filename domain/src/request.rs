@@ -395,3 +395,6 @@ fn def_files(members: &Map<String, Value>) -> Result<Option<Vec<String>>, Proble
         Some(_) => Err(malformed()),
     }
 }
+
+#[cfg(test)]
+mod tests;

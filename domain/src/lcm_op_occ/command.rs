@@ -425,13 +425,18 @@ impl VnfLcmOpOcc {
         let mut fresh: Vec<Option<Step>> = new.steps.iter().cloned().map(Some).collect();
         let mut steps = Vec::new();
         let mut carried = Vec::new();
-        for (index, old) in self.steps.iter().enumerate().filter(|(_, log)| log.touched) {
+        for (index, old) in self.steps.iter().enumerate() {
             let successor = fresh
                 .iter_mut()
                 .find(|step| step.as_ref().is_some_and(|step| same_step(&old.step, step)))
                 .and_then(Option::take);
-            steps.push(successor.unwrap_or_else(|| old.step.clone()));
-            carried.push(Some(index));
+            if old.touched {
+                steps.push(successor.unwrap_or_else(|| old.step.clone()));
+                carried.push(Some(index));
+            } else if let Some(step) = successor {
+                steps.push(step);
+                carried.push(None);
+            }
         }
         for step in fresh.into_iter().flatten() {
             steps.push(step);

@@ -57,6 +57,15 @@ impl OpStory {
         self.of(instantiate_params(2))
     }
 
+    /// The same in the world as it is, which may hold leftovers.
+    #[must_use]
+    pub fn instantiate_here(self) -> Self {
+        Self {
+            params: Some(instantiate_params(2)),
+            ..self
+        }
+    }
+
     /// SCALE of `WEB` from two replicas to four.
     #[must_use]
     pub fn scale_out(self) -> Self {

@@ -132,6 +132,12 @@ impl World {
         &self.stories.last().expect("an operation was begun").state
     }
 
+    /// All operations that were begun.
+    #[must_use]
+    pub fn ops(&self) -> Vec<&VnfLcmOpOcc> {
+        self.stories.iter().map(|story| &story.state).collect()
+    }
+
     /// What happened to the operation begun last.
     #[must_use]
     pub fn history(&self) -> &[VnfLcmOpOccEvent] {
@@ -198,6 +204,15 @@ impl World {
         let last = self.stories.len();
         if last > 1 {
             self.stories.swap(last - 1, last - 2);
+        }
+    }
+
+    /// Records one event of the operation begun last that was decided elsewhere.
+    #[cfg(test)]
+    pub(crate) fn replace(&mut self, state: VnfLcmOpOcc, event: VnfLcmOpOccEvent) {
+        if let Some(story) = self.stories.last_mut() {
+            story.state = state;
+            story.history.push(event);
         }
     }
 

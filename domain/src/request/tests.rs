@@ -1,0 +1,359 @@
+//! Every refusal names the field and what may stand there; secrets leave a body before it is kept.
+
+use super::*;
+use crate::operation::ErrorPoint;
+use crate::testing::{World, at_point, levels, vnfd};
+use serde_json::json;
+
+fn resolved(
+    operation: Operation,
+    instance: &VnfInstance,
+    body: &Value,
+) -> Result<(Params, AdditionalParams), Problem> {
+    resolve(operation, instance, &vnfd(), body.as_object().unwrap())
+}
+
+fn refusal(operation: Operation, body: &Value) -> String {
+    let world = World::instantiated();
+    let refused = resolved(operation, world.instance(), body).unwrap_err();
+    assert_eq!(refused.status, 422, "{body}");
+    refused.detail
+}
+
+fn accepted(operation: Operation, body: &Value) -> Params {
+    let world = World::instantiated();
+    resolved(operation, world.instance(), body).unwrap().0
+}
+
+#[test]
+fn each_refusal_names_the_field_and_what_is_allowed() {
+    use Operation::{Heal, Instantiate, ModifyInfo, Scale, ScaleToLevel, Terminate};
+    let simple = |more: Value| {
+        let mut body = json!({"flavourId": "simple"});
+        crate::merge_patch::merge(&mut body, &more);
+        body
+    };
+    let asked = |params: Value| simple(json!({"additionalParams": params}));
+    for (operation, body, says) in [
+        (Instantiate, json!({}), "flavourId is missing"),
+        (
+            Instantiate,
+            json!({"flavourId": 7}),
+            "flavourId must be a text",
+        ),
+        (
+            Instantiate,
+            json!({"flavourId": "big"}),
+            "flavourId: \"big\" is not in the VNFD; allowed: simple",
+        ),
+        (
+            Instantiate,
+            simple(json!({"instantiationLevelId": "huge"})),
+            "instantiationLevelId: \"huge\" is not in the VNFD; allowed: large, small",
+        ),
+        (
+            Instantiate,
+            simple(json!({"localizationLanguage": "de"})),
+            "localizationLanguage: \"de\" is not in the VNFD; allowed: en",
+        ),
+        (
+            Instantiate,
+            simple(json!({"vimConnectionInfo": []})),
+            "vimConnectionInfo must be a map of entries",
+        ),
+        (
+            Instantiate,
+            simple(json!({"vimConnectionInfo": {"a": {"vimType": "OPENSTACK"}}})),
+            "vimConnectionInfo.a: vimType \"OPENSTACK\" is not supported; use ETSINFV.KUBERNETES.V_1",
+        ),
+        (
+            Instantiate,
+            simple(json!({"additionalParams": 1})),
+            "additionalParams must be a map",
+        ),
+        (
+            Instantiate,
+            asked(json!({"cairn.leftovers": "keep"})),
+            "cairn.leftovers: \"keep\" is unknown; allowed: adopt, replace",
+        ),
+        (
+            Instantiate,
+            asked(json!({"cairn.clocks": {"fast": "1s"}})),
+            "clock for \"fast\": classes are progressing, blocked, infrastructure, unclassified",
+        ),
+        (
+            Instantiate,
+            asked(json!({"cairn.takeOver": "yes"})),
+            "cairn.takeOver must be true or false",
+        ),
+        (
+            Instantiate,
+            asked(json!({"lcm-kubernetes-def-files": []})),
+            "lcm-kubernetes-def-files must be a list of paths in the package",
+        ),
+        (
+            Instantiate,
+            asked(json!({"helm_chart": "x"})),
+            "additionalParams.helm_chart: Helm charts are not supported; give manifests in lcm-kubernetes-def-files",
+        ),
+        (Scale, json!({"aspectId": "web"}), "type is missing"),
+        (
+            Scale,
+            json!({"type": "UP", "aspectId": "web"}),
+            "type: \"UP\" is unknown; allowed: SCALE_OUT, SCALE_IN",
+        ),
+        (
+            Scale,
+            json!({"type": "SCALE_OUT", "aspectId": "db"}),
+            "aspectId: \"db\" is not in the VNFD; allowed: web",
+        ),
+        (
+            Scale,
+            json!({"type": "SCALE_OUT", "aspectId": "web", "numberOfSteps": 9}),
+            "numberOfSteps: level 10 of scaling aspect \"web\" is out of range; allowed: 0 to 4",
+        ),
+        (
+            Scale,
+            json!({"type": "SCALE_IN", "aspectId": "web", "numberOfSteps": 2}),
+            "numberOfSteps: level -1 of scaling aspect \"web\" is out of range; allowed: 0 to 4",
+        ),
+        (
+            Scale,
+            json!({"type": "SCALE_OUT", "aspectId": "web", "numberOfSteps": 0}),
+            "numberOfSteps: 0 is out of range; allowed: 1 or more",
+        ),
+        (
+            ScaleToLevel,
+            json!({}),
+            "give exactly one of instantiationLevelId and scaleInfo",
+        ),
+        (
+            ScaleToLevel,
+            json!({"instantiationLevelId": "small", "scaleInfo": [{"aspectId": "web", "scaleLevel": 1}]}),
+            "give exactly one of instantiationLevelId and scaleInfo",
+        ),
+        (
+            ScaleToLevel,
+            json!({"scaleInfo": [{"aspectId": "web"}]}),
+            "scaleInfo must be a list of {aspectId, scaleLevel}",
+        ),
+        (
+            ScaleToLevel,
+            json!({"scaleInfo": [{"aspectId": "web", "scaleLevel": 5}]}),
+            "scaleInfo: level 5 of scaling aspect \"web\" is out of range; allowed: 0 to 4",
+        ),
+        (
+            ScaleToLevel,
+            json!({"scaleInfo": [{"aspectId": "web", "scaleLevel": 1}, {"aspectId": "web", "scaleLevel": 2}]}),
+            "scaleInfo names aspect \"web\" twice",
+        ),
+        (
+            Heal,
+            json!({"vnfcInstanceId": "web"}),
+            "vnfcInstanceId must be a list of texts",
+        ),
+        (Heal, json!({"cause": 1}), "cause must be a text"),
+        (Terminate, json!({}), "terminationType is missing"),
+        (
+            Terminate,
+            json!({"terminationType": "NOW"}),
+            "terminationType: \"NOW\" is unknown; allowed: FORCEFUL, GRACEFUL",
+        ),
+        (
+            Terminate,
+            json!({"terminationType": "GRACEFUL", "gracefulTerminationTimeout": -1}),
+            "gracefulTerminationTimeout must be seconds, 0 or more",
+        ),
+        (
+            ModifyInfo,
+            json!({}),
+            "nothing to change; allowed: vnfInstanceName, vnfInstanceDescription, metadata, extensions, vnfConfigurableProperties, vimConnectionInfo, vnfdId",
+        ),
+        (
+            ModifyInfo,
+            json!({"metadata": "x"}),
+            "metadata must be a map",
+        ),
+        (
+            ModifyInfo,
+            json!({"vnfInstanceName": 1}),
+            "vnfInstanceName must be a text",
+        ),
+        (
+            ModifyInfo,
+            json!({"vnfdId": null}),
+            "vnfdId must be a text: it cannot be removed",
+        ),
+    ] {
+        assert_eq!(refusal(operation, &body), says, "{operation} {body}");
+    }
+}
+
+#[test]
+fn an_unknown_vnfc_is_refused_with_those_that_exist() {
+    let world = World::instantiated();
+    let known: Vec<&str> = world
+        .instance()
+        .vnfcs()
+        .iter()
+        .map(|v| v.id.as_str())
+        .collect();
+    let refused = refusal(Operation::Heal, &json!({"vnfcInstanceId": ["ghost"]}));
+    let all = known.join(", ");
+    assert_eq!(
+        refused,
+        format!("vnfcInstanceId: \"ghost\" is not a VNFC of this instance; allowed: {all}")
+    );
+}
+
+#[test]
+fn requests_are_resolved_to_levels_and_numbers() {
+    let out = accepted(
+        Operation::Scale,
+        &json!({"type": "SCALE_OUT", "aspectId": "web", "numberOfSteps": 2}),
+    );
+    assert_eq!(
+        out,
+        Params::Scale {
+            levels: levels(4),
+            aspect_id: "web".into(),
+            out: true
+        }
+    );
+    let one = accepted(
+        Operation::Scale,
+        &json!({"type": "SCALE_IN", "aspectId": "web"}),
+    );
+    assert_eq!(
+        one,
+        Params::Scale {
+            levels: levels(1),
+            aspect_id: "web".into(),
+            out: false
+        }
+    );
+    let level = accepted(
+        Operation::ScaleToLevel,
+        &json!({"instantiationLevelId": "large"}),
+    );
+    assert_eq!(level, Params::ScaleToLevel { levels: levels(5) });
+    for name in ["scaleLevel", "scaleToLevel"] {
+        let body = json!({"scaleInfo": [{"aspectId": "web", name: 0}]});
+        let info = accepted(Operation::ScaleToLevel, &body);
+        assert_eq!(info, Params::ScaleToLevel { levels: levels(1) }, "{name}");
+    }
+    let end = accepted(
+        Operation::Terminate,
+        &json!({"terminationType": "GRACEFUL", "gracefulTerminationTimeout": 30}),
+    );
+    assert_eq!(
+        end,
+        Params::Terminate {
+            forceful: false,
+            graceful_timeout_s: Some(30)
+        }
+    );
+}
+
+#[test]
+fn a_vnfc_is_named_by_its_pod_with_or_without_its_vdu_and_once() {
+    let named = json!({"vnfcInstanceId": ["db-0", "DB-db-0"]});
+    let params = accepted(Operation::Heal, &named);
+    assert_eq!(
+        params,
+        Params::Heal {
+            vnfcs: vec!["db-0".into()],
+            cause: None
+        }
+    );
+}
+
+#[test]
+fn after_a_given_up_termination_a_heal_is_one_of_everything() {
+    let mut world = World::instantiated();
+    world
+        .begin(Params::Terminate {
+            forceful: true,
+            graceful_timeout_s: None,
+        })
+        .unwrap();
+    world.go_until(at_point(ErrorPoint::PostVimControl));
+    world.fail_here("broken");
+    world.fail().unwrap();
+    let body = json!({"vnfcInstanceId": ["db-0"]});
+    let params = resolved(Operation::Heal, world.instance(), &body)
+        .unwrap()
+        .0;
+    assert_eq!(
+        params,
+        Params::Heal {
+            vnfcs: Vec::new(),
+            cause: None
+        }
+    );
+}
+
+#[test]
+fn an_instantiate_lays_its_values_over_the_record() {
+    let vim = json!({"vim1": {"vimType": "kubernetes", "vimId": "a"}});
+    let body = json!({"flavourId": "simple", "vimConnectionInfo": vim,
+        "extensions": {"e": 1}, "additionalParams": {"namespace": "telco"}});
+    let (params, additional) =
+        resolved(Operation::Instantiate, World::new().instance(), &body).unwrap();
+    let Params::Instantiate {
+        levels: first,
+        info,
+        ..
+    } = params
+    else {
+        panic!()
+    };
+    assert_eq!(first, levels(1), "the default level");
+    let mut members: Vec<&String> = info.keys().collect();
+    members.sort();
+    assert_eq!(members, ["extensions", "vimConnectionInfo"]);
+    assert_eq!(additional.namespace.as_deref(), Some("telco"));
+}
+
+#[test]
+fn the_clock_of_the_request_wins_over_that_of_the_package() {
+    let mut package = vnfd();
+    package.clocks = Clocks::parse(&json!({"blocked": "9s", "infrastructure": "9s"})).unwrap();
+    let body = json!({"flavourId": "simple",
+        "additionalParams": {"cairn.clocks": {"blocked": "2s"}}});
+    let world = World::new();
+    let members = body.as_object().unwrap();
+    let (_, additional) =
+        resolve(Operation::Instantiate, world.instance(), &package, members).unwrap();
+    assert_eq!(
+        additional.clocks.of(crate::waits::WaitClass::Blocked),
+        Some(2000)
+    );
+    assert_eq!(
+        additional
+            .clocks
+            .of(crate::waits::WaitClass::Infrastructure),
+        Some(9000)
+    );
+}
+
+#[test]
+fn secrets_leave_the_body_before_it_is_kept() {
+    let mut body = json!({
+        "vimConnectionInfo": {"a": {"accessInfo": {"bearer_token": "t1", "client_key": "k1"}}},
+        "additionalParams": {"dbPassword": "p1", "pin": "1234", "cairn.takeOver": true, "size": 3},
+        "extensions": {"pin": "5678", "colour": "red"},
+    });
+    let members = body.as_object_mut().unwrap();
+    let mut serial = 0;
+    let sealed = seal_request(members, &["pin".to_owned()], &mut || {
+        serial += 1;
+        SecretRef(format!("s{serial}"))
+    });
+    let mut texts: Vec<&str> = sealed.iter().map(|(_, secret)| secret.reveal()).collect();
+    texts.sort_unstable();
+    assert_eq!(texts, ["1234", "5678", "k1", "p1", "t1"]);
+    let kept = body.to_string();
+    assert!(texts.iter().all(|text| !kept.contains(text)), "{kept}");
+    assert!(kept.contains("red") && kept.contains("cairn.takeOver"));
+}

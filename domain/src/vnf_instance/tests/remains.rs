@@ -1,0 +1,307 @@
+//! What operations leave in the cluster, and what the record knows of it.
+
+use super::*;
+use crate::operation::{ErrorPoint, Leftovers, OperationState};
+use crate::testing::{at_point, instance};
+
+fn left(world: &World) -> Vec<String> {
+    let mut names: Vec<String> = world
+        .instance()
+        .leftovers
+        .iter()
+        .map(|left| left.object.to_string())
+        .collect();
+    names.sort();
+    names
+}
+
+const ALL: [&str; 4] = [
+    "ConfigMap/config",
+    "Deployment/web",
+    "Service/web",
+    "StatefulSet/db",
+];
+
+fn given_up_at(mut world: World, params: Params, point: ErrorPoint) -> World {
+    world.begin(params).unwrap();
+    world.go_until(at_point(point));
+    world.fail_here("broken");
+    world.fail().unwrap();
+    world
+}
+
+fn with_leftovers() -> World {
+    given_up_at(
+        World::new(),
+        instantiate_params(2),
+        ErrorPoint::PostVimControl,
+    )
+}
+
+#[test]
+fn a_given_up_instantiate_leaves_what_it_made() {
+    let world = with_leftovers();
+    assert_eq!(left(&world), ALL);
+    for managed in &world.instance().leftovers {
+        let there = world.cluster.thing(&managed.object.to_string()).unwrap();
+        assert_eq!(managed.uid.as_ref(), Some(&there.uid));
+    }
+    assert_eq!(
+        world.instance().leftovers_cluster.as_deref(),
+        Some("cluster-1")
+    );
+}
+
+#[test]
+fn leftovers_are_not_forgotten_by_an_operation_that_failed_before_it_had_a_plan() {
+    for params in [instantiate_params(2), terminate()] {
+        let world = given_up_at(with_leftovers(), params, ErrorPoint::NotifyProcessing);
+        assert_eq!(left(&world), ALL);
+        assert_eq!(
+            world.instance().leftovers_cluster.as_deref(),
+            Some("cluster-1")
+        );
+        assert!(
+            world
+                .clone()
+                .delete()
+                .unwrap_err()
+                .contains("Deployment/web")
+        );
+    }
+}
+
+#[test]
+fn leftovers_are_forgotten_as_far_as_they_are_seen_gone() {
+    let mut world = with_leftovers();
+    world.begin(terminate()).unwrap();
+    world.go_until(at_point(ErrorPoint::InternalProcessing));
+    world.fail_here("broken");
+    world.fail().unwrap();
+    assert_eq!(left(&world), Vec::<String>::new());
+    assert_eq!(world.instance().leftovers_cluster, None);
+}
+
+#[test]
+fn a_partly_undone_instantiate_leaves_what_is_not_undone() {
+    let mut world = World::new();
+    world.begin(instantiate_params(2)).unwrap();
+    world.go_until(at_point(ErrorPoint::PostVimControl));
+    world.fail_here("broken");
+    world
+        .cluster
+        .refuse("delete Service/web", "call", "Invalid", 1);
+    world.rollback().unwrap();
+    world.go_on();
+    world.fail().unwrap();
+    assert_eq!(left(&world), ["ConfigMap/config", "Service/web"]);
+    world.run(terminate());
+    assert_eq!(world.cluster.names(), Vec::<String>::new());
+    assert!(world.delete().is_ok());
+}
+
+#[test]
+fn an_instantiate_adopts_the_leftovers_or_replaces_them() {
+    for (leftovers, same) in [(Leftovers::Adopt, true), (Leftovers::Replace, false)] {
+        let mut world = with_leftovers();
+        let before = world.cluster.thing("Deployment/web").unwrap().uid.clone();
+        world.additional.leftovers = leftovers;
+        assert_eq!(
+            world.instantiate(),
+            OperationState::Completed,
+            "{leftovers:?}"
+        );
+        let after = world.cluster.thing("Deployment/web").unwrap().uid.clone();
+        assert_eq!(before == after, same, "{leftovers:?}");
+        assert_eq!(left(&world), Vec::<String>::new());
+        assert_eq!(
+            world.instance().provisioning(),
+            (Provisioning::Active, None)
+        );
+    }
+}
+
+#[test]
+fn replaced_leftovers_are_there_again_after_a_rollback_and_known() {
+    let mut world = with_leftovers();
+    world.additional.leftovers = Leftovers::Replace;
+    world.begin(instantiate_params(2)).unwrap();
+    world.go_until(at_point(ErrorPoint::PostVimControl));
+    world.fail_here("broken");
+    world.rollback().unwrap();
+    assert_eq!(world.go_on(), OperationState::RolledBack);
+    assert_eq!(left(&world), ALL);
+    world.run(terminate());
+    assert_eq!(world.cluster.names(), Vec::<String>::new());
+}
+
+#[test]
+fn leftovers_without_a_manifest_are_not_orphaned() {
+    for (leftovers, there) in [(Leftovers::Adopt, true), (Leftovers::Replace, false)] {
+        let mut world = with_leftovers();
+        world.additional.leftovers = leftovers;
+        world.manifests.retain(|m| m.value["kind"] != "Service");
+        assert_eq!(
+            world.instantiate(),
+            OperationState::Completed,
+            "{leftovers:?}"
+        );
+        assert_eq!(
+            world.cluster.thing("Service/web").is_some(),
+            there,
+            "{leftovers:?}"
+        );
+        world.run(terminate());
+        assert_eq!(world.cluster.names(), Vec::<String>::new(), "{leftovers:?}");
+    }
+}
+
+#[test]
+fn leftovers_in_one_cluster_are_no_reason_to_refuse_another_once_they_are_gone() {
+    let mut world = given_up_at(
+        World::new(),
+        instantiate_params(2),
+        ErrorPoint::PreVimControl,
+    );
+    world.cluster.uid = "cluster-2".into();
+    assert_eq!(world.instantiate(), OperationState::Completed);
+    let mut world = with_leftovers();
+    world.cluster.uid = "cluster-2".into();
+    assert_eq!(world.instantiate(), OperationState::FailedTemp);
+}
+
+#[test]
+fn a_heal_after_a_given_up_terminate_makes_everything_again() {
+    let mut world = World::instantiated();
+    let mut world = {
+        world.begin(terminate()).unwrap();
+        world.go_until(at_point(ErrorPoint::PostVimControl));
+        world.fail_here("broken");
+        world.fail().unwrap();
+        world
+    };
+    assert_eq!(
+        world.instance().provisioning(),
+        (Provisioning::DeleteFail, None)
+    );
+    assert_eq!(world.run(heal()), OperationState::Completed);
+    assert_eq!(
+        world.instance().provisioning(),
+        (Provisioning::Active, None)
+    );
+    assert_eq!(world.cluster.names(), ALL);
+    assert_eq!(
+        world.cluster.thing("Deployment/web").unwrap().replicas,
+        Some(2)
+    );
+    let info = world.instance().instantiated.clone().unwrap();
+    for managed in &info.objects {
+        let there = world.cluster.thing(&managed.object.to_string()).unwrap();
+        assert_eq!(managed.uid.as_ref(), Some(&there.uid));
+    }
+}
+
+#[test]
+fn a_given_up_heal_leaves_the_uids_of_what_it_made_on_record() {
+    let mut world = World::instantiated();
+    world.cluster.take_away("ConfigMap/config");
+    let mut world = given_up_at(world, heal(), ErrorPoint::PostVimControl);
+    let there = world.cluster.thing("ConfigMap/config").unwrap().uid.clone();
+    let info = world.instance().instantiated.clone().unwrap();
+    let recorded = info
+        .objects
+        .iter()
+        .find(|o| o.object.kind == "ConfigMap")
+        .unwrap();
+    assert_eq!(recorded.uid, Some(there));
+    world.run(terminate());
+    assert_eq!(world.cluster.names(), Vec::<String>::new());
+}
+
+#[test]
+fn a_scale_after_one_that_was_given_up_sets_the_replicas_of_its_level() {
+    let world = given_up_at(World::instantiated(), scale(4), ErrorPoint::PostVimControl);
+    assert!(world.instance().scale_in_doubt);
+    for params in [scale_to_level(2), heal()] {
+        let mut world = world.clone();
+        assert_eq!(
+            world.cluster.thing("Deployment/web").unwrap().replicas,
+            Some(4)
+        );
+        assert_eq!(world.run(params), OperationState::Completed);
+        assert_eq!(
+            world.cluster.thing("Deployment/web").unwrap().replicas,
+            Some(2)
+        );
+        assert!(!world.instance().scale_in_doubt);
+    }
+}
+
+#[test]
+fn scale_status_changes_only_when_a_scale_completes() {
+    let level = |world: &World| {
+        world
+            .instance()
+            .instantiated
+            .as_ref()
+            .unwrap()
+            .levels
+            .scale_status["web"]
+    };
+    let story = instance().instantiated();
+    assert_eq!(level(&story.world), 1);
+    assert_eq!(level(&story.clone().scaled_to(4).world), 3);
+    let given_up = given_up_at(story.world, scale(5), ErrorPoint::VnfConfigEnd);
+    assert_eq!(level(&given_up), 1);
+}
+
+#[test]
+fn an_inventory_that_finds_the_recorded_pods_is_no_event() {
+    let mut world = World::instantiated();
+    let known = world.instance_history().len();
+    let vnfcs = world.instance().vnfcs().to_vec();
+    let at = Timestamp::from_millis(0);
+    world
+        .tell_instance(VnfInstanceCommand::ObserveVnfcs {
+            at,
+            vnfcs: vnfcs.clone(),
+        })
+        .unwrap();
+    assert_eq!(world.instance_history().len(), known);
+    let fewer = vnfcs[1..].to_vec();
+    world
+        .tell_instance(VnfInstanceCommand::ObserveVnfcs {
+            at,
+            vnfcs: fewer.clone(),
+        })
+        .unwrap();
+    assert_eq!(world.instance().vnfcs(), fewer);
+}
+
+#[test]
+fn an_instance_remembers_a_bounded_number_of_its_operations() {
+    let mut world = World::new();
+    for _ in 0..OPERATIONS_KEPT + 5 {
+        world.run(rename());
+    }
+    assert_eq!(world.instance().operations.len(), OPERATIONS_KEPT);
+    assert_eq!(world.instance().operations.last(), Some(&world.op().id));
+}
+
+#[test]
+fn an_operation_that_does_not_hold_the_instance_changes_nothing() {
+    let mut world = World::instantiated();
+    let op = world.op().id.clone();
+    let at = Timestamp::from_millis(0);
+    let late = VnfInstanceCommand::Complete {
+        at,
+        op: op.clone(),
+        effect: Effect::Terminated,
+    };
+    let refused = world.tell_instance(late).unwrap_err();
+    assert_eq!(
+        refused,
+        format!("operation {op} does not hold the VNF instance")
+    );
+    assert!(world.instance().instantiated.is_some());
+}
