@@ -23,7 +23,11 @@ pub(crate) fn prepare_new(state: &mut State, kind: &Kind, object: &mut Value) {
         }
         ("", "PersistentVolume") => {
             add_finalizer(object, "kubernetes.io/pv-protection");
-            json::set(object, "/status/lastPhaseTransitionTime", state.clock.stamp());
+            json::set(
+                object,
+                "/status/lastPhaseTransitionTime",
+                state.clock.stamp(),
+            );
         }
         ("batch", "Job") => label_job(object),
         ("apiextensions.k8s.io", _) => unestablished(object),
@@ -40,11 +44,13 @@ pub(crate) fn prepare_new(state: &mut State, kind: &Kind, object: &mut Value) {
 pub(crate) fn prepare_change(state: &mut State, kind: &Kind, live: &Value, object: &mut Value) {
     match (kind.group.as_str(), kind.kind.as_str()) {
         ("", "Service") => keep_service(state, live, object),
-        ("", "PersistentVolumeClaim") => keep(live, object, &["/spec/volumeName", "/spec/storageClassName"]),
-        ("batch", "Job") => {
-            if !json::flag(object, "/spec/manualSelector") {
-                keep(live, object, &["/spec/selector"]);
-            }
+        ("", "PersistentVolumeClaim") => keep(
+            live,
+            object,
+            &["/spec/volumeName", "/spec/storageClassName"],
+        ),
+        ("batch", "Job") if !json::flag(object, "/spec/manualSelector") => {
+            keep(live, object, &["/spec/selector"]);
         }
         ("apps", "DaemonSet") => count_template(live, object),
         _ => {}
@@ -105,8 +111,10 @@ fn allocate_service(state: &mut State, object: &mut Value) {
 }
 
 fn allocate_node_ports(state: &mut State, object: &mut Value) {
-    if !matches!(json::text(object, "/spec/type"), "NodePort" | "LoadBalancer")
-        || !json::has(object, "/spec/ports")
+    if !matches!(
+        json::text(object, "/spec/type"),
+        "NodePort" | "LoadBalancer"
+    ) || !json::has(object, "/spec/ports")
     {
         return;
     }
@@ -121,7 +129,15 @@ fn keep_service(state: &mut State, live: &Value, object: &mut Value) {
     if json::text(object, "/spec/type") == "ExternalName" {
         return;
     }
-    keep(live, object, &["/spec/clusterIP", "/spec/clusterIPs", "/spec/healthCheckNodePort"]);
+    keep(
+        live,
+        object,
+        &[
+            "/spec/clusterIP",
+            "/spec/clusterIPs",
+            "/spec/healthCheckNodePort",
+        ],
+    );
     keep(live, object, &["/spec/ipFamilies", "/spec/ipFamilyPolicy"]);
     // A client that changes clusterIP alone means both fields.
     if json::at(object, "/spec/clusterIP") != json::at(live, "/spec/clusterIP")
@@ -132,9 +148,17 @@ fn keep_service(state: &mut State, live: &Value, object: &mut Value) {
     }
     if json::has(object, "/spec/ports") {
         let had = json::list(live, "/spec/ports").to_vec();
-        let wants_ports = matches!(json::text(object, "/spec/type"), "NodePort" | "LoadBalancer");
-        for port in json::list_mut(object, "/spec/ports").iter_mut().filter(|_| wants_ports) {
-            let same = had.iter().find(|h| h["port"] == port["port"] && h["protocol"] == port["protocol"]);
+        let wants_ports = matches!(
+            json::text(object, "/spec/type"),
+            "NodePort" | "LoadBalancer"
+        );
+        for port in json::list_mut(object, "/spec/ports")
+            .iter_mut()
+            .filter(|_| wants_ports)
+        {
+            let same = had
+                .iter()
+                .find(|h| h["port"] == port["port"] && h["protocol"] == port["protocol"]);
             if let Some(number) = same.and_then(|h| h.get("nodePort")) {
                 json::set_default(port, "/nodePort", number.clone());
             }
@@ -176,7 +200,11 @@ fn label_job(object: &mut Value) {
     }
     let all = json::at(object, labels).clone();
     for (key, value) in all.as_object().into_iter().flatten() {
-        json::set_default(object, &format!("/metadata/labels/{}", json::escape(key)), value.clone());
+        json::set_default(
+            object,
+            &format!("/metadata/labels/{}", json::escape(key)),
+            value.clone(),
+        );
     }
     let selector = json!({"matchLabels": {"batch.kubernetes.io/controller-uid": uid}});
     json::set(object, "/spec/selector", selector);
@@ -210,13 +238,14 @@ fn admit_pod(state: &mut State, kind: &Kind, pod: &mut Value) -> ApiResult<()> {
         "" => 0,
         "system-node-critical" => 2_000_001_000,
         "system-cluster-critical" => 2_000_000_000,
-        class => match state.get("priorityclasses.scheduling.k8s.io", "", class) {
-            Some(found) => json::int(&found, "/value", 0),
-            None => {
+        class => {
+            let found = state.get("priorityclasses.scheduling.k8s.io", "", class);
+            let Some(found) = found else {
                 let why = format!("no PriorityClass with name {class} was found");
                 return Err(ApiError::forbidden(kind, &name, &why));
-            }
-        },
+            };
+            json::int(&found, "/value", 0)
+        }
     };
     json::set(pod, "/spec/priority", priority);
     json::set_default(pod, "/spec/preemptionPolicy", "PreemptLowerPriority");
@@ -230,11 +259,16 @@ fn admit_pod(state: &mut State, kind: &Kind, pod: &mut Value) -> ApiResult<()> {
 }
 
 fn add_tolerations(pod: &mut Value) {
-    for key in ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"] {
+    for key in [
+        "node.kubernetes.io/not-ready",
+        "node.kubernetes.io/unreachable",
+    ] {
         let tolerations = json::list_mut(pod, "/spec/tolerations");
         if !tolerations.iter().any(|t| t["key"] == key) {
-            tolerations.push(json!({"key": key, "operator": "Exists", "effect": "NoExecute",
-                "tolerationSeconds": 300}));
+            tolerations.push(
+                json!({"key": key, "operator": "Exists", "effect": "NoExecute",
+                "tolerationSeconds": 300}),
+            );
         }
     }
 }
@@ -243,13 +277,13 @@ fn mount_token(pod: &mut Value) {
     let volume = format!("kube-api-access-{}", random_suffix());
     let path = "/var/run/secrets/kubernetes.io/serviceaccount";
     json::list_mut(pod, "/spec/volumes").push(json!({"name": volume, "projected": {
-        "defaultMode": 420,
-        "sources": [
-            {"serviceAccountToken": {"expirationSeconds": 3607, "path": "token"}},
-            {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
-            {"downwardAPI": {"items": [{"path": "namespace",
-                "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"}}]}},
-        ]}}));
+    "defaultMode": 420,
+    "sources": [
+        {"serviceAccountToken": {"expirationSeconds": 3607, "path": "token"}},
+        {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
+        {"downwardAPI": {"items": [{"path": "namespace",
+            "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"}}]}},
+    ]}}));
     for list in ["/spec/containers", "/spec/initContainers"] {
         if json::at(pod, list).is_array() {
             for container in json::list_mut(pod, list) {
@@ -276,7 +310,10 @@ fn quality(pod: &Value) -> &'static str {
     };
     if !containers.is_empty() && containers.iter().all(full) {
         "Guaranteed"
-    } else if containers.iter().any(|c| given(c, "limits") || given(c, "requests")) {
+    } else if containers
+        .iter()
+        .any(|c| given(c, "limits") || given(c, "requests"))
+    {
         "Burstable"
     } else {
         "BestEffort"

@@ -14,7 +14,10 @@ pub(crate) struct SimClock {
 
 impl SimClock {
     pub fn start() -> Self {
-        Self { started: Instant::now(), wall: OffsetDateTime::now_utc() }
+        Self {
+            started: Instant::now(),
+            wall: OffsetDateTime::now_utc(),
+        }
     }
 
     /// The time now as Kubernetes writes it: UTC, whole seconds.

@@ -54,7 +54,11 @@ pub struct Refusal {
 
 impl From<ApiError> for Refusal {
     fn from(error: ApiError) -> Self {
-        Self { code: error.code, reason: error.reason.to_owned(), message: error.message }
+        Self {
+            code: error.code,
+            reason: error.reason.to_owned(),
+            message: error.message,
+        }
     }
 }
 
@@ -114,7 +118,10 @@ impl SimCluster {
         });
         let guard = inner.stopped.clone().drop_guard();
         controllers::start(Arc::clone(&inner));
-        Self { inner, _controllers: Arc::new(guard) }
+        Self {
+            inner,
+            _controllers: Arc::new(guard),
+        }
     }
 
     /// The API server as a service, to be used in process or behind a socket.
@@ -195,15 +202,23 @@ impl SimCluster {
     pub fn get(&self, api_version: &str, kind: &str, namespace: &str, name: &str) -> Option<Value> {
         let state = self.inner.lock();
         let kind = state.kinds.by_gvk(api_version, kind)?;
-        state.get(&kind.storage(), namespace, name).map(|object| (*object).clone())
+        state
+            .get(&kind.storage(), namespace, name)
+            .map(|object| (*object).clone())
     }
 
     /// Lists the objects of a kind; an empty namespace means all.
     #[must_use]
     pub fn list(&self, api_version: &str, kind: &str, namespace: &str) -> Vec<Value> {
         let state = self.inner.lock();
-        let Some(kind) = state.kinds.by_gvk(api_version, kind) else { return Vec::new() };
-        state.store.list(&kind.storage(), namespace).map(|object| (**object).clone()).collect()
+        let Some(kind) = state.kinds.by_gvk(api_version, kind) else {
+            return Vec::new();
+        };
+        state
+            .store
+            .list(&kind.storage(), namespace)
+            .map(|object| (**object).clone())
+            .collect()
     }
 
     /// Creates an object as the field manager `manager`. `apiVersion`, `kind` and, where the kind
@@ -218,7 +233,10 @@ impl SimCluster {
                 .by_gvk(json::text(&object, "/apiVersion"), json::kind(&object))
                 .ok_or_else(ApiError::no_such_path)?;
             let namespace = json::namespace(&object).to_owned();
-            let options = Options { validation: FieldValidation::Strict, ..Options::by(manager) };
+            let options = Options {
+                validation: FieldValidation::Strict,
+                ..Options::by(manager)
+            };
             Ok((*state.create(&kind, &namespace, object, &options)?.object).clone())
         })
     }
@@ -235,8 +253,10 @@ impl SimCluster {
         patch: &Value,
     ) -> Result<Value, Refusal> {
         self.inner.with(|state| {
-            let kind =
-                state.kinds.by_gvk(api_version, kind).ok_or_else(ApiError::no_such_path)?;
+            let kind = state
+                .kinds
+                .by_gvk(api_version, kind)
+                .ok_or_else(ApiError::no_such_path)?;
             let at = (namespace, name);
             let merged = |live: &Value| {
                 let mut next = live.clone();
@@ -261,8 +281,10 @@ impl SimCluster {
         (namespace, name): (&str, &str),
     ) -> Result<(), Refusal> {
         self.inner.with(|state| {
-            let kind =
-                state.kinds.by_gvk(api_version, kind).ok_or_else(ApiError::no_such_path)?;
+            let kind = state
+                .kinds
+                .by_gvk(api_version, kind)
+                .ok_or_else(ApiError::no_such_path)?;
             let options = DeleteOptions::propagate(Propagation::Background);
             state.delete(&kind, (namespace, name), &options)?;
             Ok(())

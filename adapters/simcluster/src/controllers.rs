@@ -67,7 +67,13 @@ impl Pass<'_> {
 
     /// Whether something that failed before may be tried again now.
     fn may_try(&mut self, uid: &str) -> bool {
-        let Some(next) = self.state.memory.backoffs.get(uid).map(|backoff| backoff.next) else {
+        let Some(next) = self
+            .state
+            .memory
+            .backoffs
+            .get(uid)
+            .map(|backoff| backoff.next)
+        else {
             return true;
         };
         if next <= self.now {
@@ -84,8 +90,13 @@ impl Pass<'_> {
             .memory
             .backoffs
             .entry(uid.to_owned())
-            .or_insert(Backoff { failures: 0, next: now });
-        let wait = FIRST_BACKOFF.saturating_mul(1 << backoff.failures.min(8)).min(LAST_BACKOFF);
+            .or_insert(Backoff {
+                failures: 0,
+                next: now,
+            });
+        let wait = FIRST_BACKOFF
+            .saturating_mul(1 << backoff.failures.min(8))
+            .min(LAST_BACKOFF);
         backoff.failures += 1;
         backoff.next = now + wait;
         let next = backoff.next;
@@ -119,8 +130,8 @@ async fn run(inner: Arc<Inner>) {
         };
         tokio::select! {
             () = inner.stopped.cancelled() => return,
-            changed = changes.changed() => {
-                if changed.is_err() {
+            woken = changes.changed() => {
+                if woken.is_err() {
                     return;
                 }
                 tokio::select! {
@@ -148,7 +159,12 @@ fn pass(state: &mut State) -> Option<Instant> {
         return None;
     }
     let stamp = state.clock.stamp();
-    let mut pass = Pass { state, now: Instant::now(), stamp, wake: None };
+    let mut pass = Pass {
+        state,
+        now: Instant::now(),
+        stamp,
+        wake: None,
+    };
     namespace::run(&mut pass);
     definition::run(&mut pass);
     garbage::run(&mut pass);

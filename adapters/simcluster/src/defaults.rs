@@ -35,8 +35,12 @@ pub(crate) fn fill(kind: &Kind, object: &mut Value) {
             set_default(object, "/status", json!({}));
         }
         ("", "LimitRange") => limit_range(object),
-        ("policy", _) => set_default(object, "/status", json!({"disruptionsAllowed": 0,
-            "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0})),
+        ("policy", _) => set_default(
+            object,
+            "/status",
+            json!({"disruptionsAllowed": 0,
+            "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0}),
+        ),
         ("networking.k8s.io", "Ingress") => {
             set_default(object, "/status", json!({"loadBalancer": {}}));
         }
@@ -57,7 +61,9 @@ pub(crate) fn fill(kind: &Kind, object: &mut Value) {
         ("networking.k8s.io", "NetworkPolicy") => network_policy(object),
         ("rbac.authorization.k8s.io", _) => rbac(kind, object),
         ("storage.k8s.io", "StorageClass") => storage_class(object),
-        ("scheduling.k8s.io", _) => set_default(object, "/preemptionPolicy", "PreemptLowerPriority"),
+        ("scheduling.k8s.io", _) => {
+            set_default(object, "/preemptionPolicy", "PreemptLowerPriority");
+        }
         ("apiextensions.k8s.io", _) => crd(object),
         ("apiregistration.k8s.io", _) => set_service_port(object),
         _ => {}
@@ -74,7 +80,9 @@ fn limit_range(object: &mut Value) {
             continue;
         }
         for (from, to) in [("max", "default"), ("default", "defaultRequest")] {
-            let values = json::map(limit, &format!("/{from}")).cloned().unwrap_or_default();
+            let values = json::map(limit, &format!("/{from}"))
+                .cloned()
+                .unwrap_or_default();
             for (resource, value) in values {
                 set_default(limit, &format!("/{to}/{}", json::escape(&resource)), value);
             }
@@ -95,14 +103,21 @@ fn service(object: &mut Value) {
     if json::text(object, "/spec/type") != "ExternalName" {
         set_default(object, "/spec/internalTrafficPolicy", "Cluster");
     }
-    if matches!(json::text(object, "/spec/type"), "NodePort" | "LoadBalancer") {
+    if matches!(
+        json::text(object, "/spec/type"),
+        "NodePort" | "LoadBalancer"
+    ) {
         set_default(object, "/spec/externalTrafficPolicy", "Cluster");
     }
     if json::text(object, "/spec/type") == "LoadBalancer" {
         set_default(object, "/spec/allocateLoadBalancerNodePorts", true);
     }
     if json::text(object, "/spec/sessionAffinity") == "ClientIP" {
-        set_default(object, "/spec/sessionAffinityConfig/clientIP/timeoutSeconds", 10800);
+        set_default(
+            object,
+            "/spec/sessionAffinityConfig/clientIP/timeoutSeconds",
+            10800,
+        );
     }
     if json::has(object, "/spec/ports") {
         for port in list_mut(object, "/spec/ports") {
@@ -120,7 +135,9 @@ fn service(object: &mut Value) {
 /// name `stringData`, so a key left out of a later apply stays in `data`, on a real server too.
 fn secret(object: &mut Value) {
     set_default(object, "/type", "Opaque");
-    let Some(Value::Object(plain)) = json::remove(object, "/stringData") else { return };
+    let Some(Value::Object(plain)) = json::remove(object, "/stringData") else {
+        return;
+    };
     for (key, value) in plain {
         let encoded = STANDARD.encode(value.as_str().unwrap_or_default());
         json::set(object, &format!("/data/{}", json::escape(&key)), encoded);
@@ -129,7 +146,11 @@ fn secret(object: &mut Value) {
 
 fn namespace(object: &mut Value) {
     let name = json::name(object).to_owned();
-    json::set(object, "/metadata/labels/kubernetes.io~1metadata.name", name);
+    json::set(
+        object,
+        "/metadata/labels/kubernetes.io~1metadata.name",
+        name,
+    );
     if !json::is_deleting(object) {
         set_default(object, "/spec/finalizers", json!(["kubernetes"]));
     }
@@ -207,7 +228,11 @@ fn apps(kind: &Kind, object: &mut Value) {
             set_default(object, "/spec/updateStrategy/type", "RollingUpdate");
             if json::text(object, "/spec/updateStrategy/type") == "RollingUpdate" {
                 set_default(object, "/spec/updateStrategy/rollingUpdate/maxSurge", 0);
-                set_default(object, "/spec/updateStrategy/rollingUpdate/maxUnavailable", 1);
+                set_default(
+                    object,
+                    "/spec/updateStrategy/rollingUpdate/maxUnavailable",
+                    1,
+                );
             }
             let status = json!({"currentNumberScheduled": 0, "numberMisscheduled": 0,
                 "desiredNumberScheduled": 0, "numberReady": 0});
@@ -238,7 +263,11 @@ fn stateful_set(object: &mut Value) {
             set_default(template, "/status/phase", "Pending");
         }
     }
-    set_default(object, "/status", json!({"replicas": 0, "availableReplicas": 0}));
+    set_default(
+        object,
+        "/status",
+        json!({"replicas": 0, "availableReplicas": 0}),
+    );
 }
 
 fn batch(kind: &Kind, object: &mut Value) {
@@ -320,7 +349,10 @@ fn custom(schema: &Value, object: &mut Value) {
             Some(value @ Value::Object(_)) => custom(below, value),
             Some(Value::Array(items)) => {
                 let item_schema = json::at(below, "/items");
-                items.iter_mut().filter(|item| item.is_object()).for_each(|i| custom(item_schema, i));
+                items
+                    .iter_mut()
+                    .filter(|item| item.is_object())
+                    .for_each(|i| custom(item_schema, i));
             }
             _ => {}
         }

@@ -34,7 +34,10 @@ pub(crate) struct DeleteOptions {
 
 impl DeleteOptions {
     pub fn propagate(propagation: Propagation) -> Self {
-        Self { propagation: Some(propagation), ..Self::default() }
+        Self {
+            propagation: Some(propagation),
+            ..Self::default()
+        }
     }
 
     /// Reads the body; query parameters are added by the route.
@@ -51,7 +54,11 @@ impl DeleteOptions {
         };
         options.set_propagation(json::text(body, "/propagationPolicy"))?;
         if let Some(orphan) = json::at(body, "/orphanDependents").as_bool() {
-            let propagation = if orphan { Propagation::Orphan } else { Propagation::Background };
+            let propagation = if orphan {
+                Propagation::Orphan
+            } else {
+                Propagation::Background
+            };
             options.propagation.get_or_insert(propagation);
         }
         Ok(options)
@@ -89,8 +96,9 @@ impl State {
         (namespace, name): (&str, &str),
         options: &DeleteOptions,
     ) -> ApiResult<Deleted> {
-        let live =
-            self.get(&kind.storage(), namespace, name).ok_or_else(|| ApiError::not_found(kind, name))?;
+        let live = self
+            .get(&kind.storage(), namespace, name)
+            .ok_or_else(|| ApiError::not_found(kind, name))?;
         check_preconditions(kind, &live, options)?;
         let mut object = (*live).clone();
         let grace = grace_of(kind, &live, options);
@@ -99,7 +107,11 @@ impl State {
             || !json::list(&object, "/metadata/finalizers").is_empty()
             || (kind.is("namespaces") && !json::list(&object, "/spec/finalizers").is_empty());
         if options.dry_run {
-            return Ok(if pending { Deleted::Pending(live) } else { Deleted::Gone(live) });
+            return Ok(if pending {
+                Deleted::Pending(live)
+            } else {
+                Deleted::Gone(live)
+            });
         }
         if !pending {
             self.remove_now(kind, &live);
@@ -136,7 +148,8 @@ impl State {
         if kind.is(DEFINITIONS) {
             self.kinds.remove_crd(object);
         }
-        self.store.remove(&kind.storage(), json::namespace(object), json::name(object));
+        self.store
+            .remove(&kind.storage(), json::namespace(object), json::name(object));
     }
 
     /// Removes one finalizer, and the object when nothing else holds it.
@@ -156,7 +169,10 @@ impl State {
 }
 
 fn check_preconditions(kind: &Kind, live: &Value, options: &DeleteOptions) -> ApiResult<()> {
-    let (uid, version) = (json::uid(live), json::text(live, "/metadata/resourceVersion"));
+    let (uid, version) = (
+        json::uid(live),
+        json::text(live, "/metadata/resourceVersion"),
+    );
     if !options.uid.is_empty() && options.uid != uid {
         let why = format!(
             "the UID in the precondition ({}) does not match the UID in record ({uid}). The object \
@@ -178,7 +194,10 @@ fn check_preconditions(kind: &Kind, live: &Value, options: &DeleteOptions) -> Ap
 
 /// Refusals of preconditions name the kind where others name the plural.
 fn precondition(kind: &Kind, name: &str, why: &str) -> ApiError {
-    let named = Kind { plural: kind.kind.clone(), ..kind.clone() };
+    let named = Kind {
+        plural: kind.kind.clone(),
+        ..kind.clone()
+    };
     ApiError::conflict(&named, name, why)
 }
 
@@ -203,7 +222,9 @@ fn default_propagation(kind: &Kind) -> Propagation {
 
 fn set_finalizers(kind: &Kind, object: &mut Value, asked: Option<Propagation>) {
     let has = |finalizer: &str| {
-        json::list(object, "/metadata/finalizers").iter().any(|f| f == finalizer)
+        json::list(object, "/metadata/finalizers")
+            .iter()
+            .any(|f| f == finalizer)
     };
     // With no word from the client a finalizer that is there already decides.
     if asked.is_none() && (has(FOREGROUND) || has(ORPHAN)) {

@@ -36,13 +36,20 @@ pub(crate) fn groups(kinds: &Kinds) -> Value {
             versions.push(&kind.version);
         }
     }
-    let groups: Vec<Value> = groups.into_iter().map(|(name, v)| group_json(name, &v)).collect();
+    let groups: Vec<Value> = groups
+        .into_iter()
+        .map(|(name, v)| group_json(name, &v))
+        .collect();
     json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
 }
 
 pub(crate) fn group(kinds: &Kinds, name: &str) -> Option<Value> {
     let all = groups(kinds);
-    let mut found = all["groups"].as_array()?.iter().find(|g| g["name"] == name)?.clone();
+    let mut found = all["groups"]
+        .as_array()?
+        .iter()
+        .find(|g| g["name"] == name)?
+        .clone();
     found["kind"] = json!("APIGroup");
     found["apiVersion"] = json!("v1");
     Some(found)
@@ -144,9 +151,21 @@ pub(crate) fn openapi(kinds: &Kinds, group: &str, version: &str) -> Value {
         .map(|name| json!({"name": name, "in": "query", "schema": {"type": "string"}}))
         .collect();
     let mut paths = serde_json::Map::new();
-    for kind in kinds.all().iter().filter(|k| k.group == group && k.version == version) {
-        let base = if group.is_empty() { "/api/v1".to_owned() } else { format!("/apis/{group}/{version}") };
-        let namespaces = if kind.namespaced { "/namespaces/{namespace}" } else { "" };
+    for kind in kinds
+        .all()
+        .iter()
+        .filter(|k| k.group == group && k.version == version)
+    {
+        let base = if group.is_empty() {
+            "/api/v1".to_owned()
+        } else {
+            format!("/apis/{group}/{version}")
+        };
+        let namespaces = if kind.namespaced {
+            "/namespaces/{namespace}"
+        } else {
+            ""
+        };
         let operation = json!({
             "parameters": parameters,
             "responses": {},

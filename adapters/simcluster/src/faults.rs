@@ -27,7 +27,10 @@ impl RequestMatch {
     /// Requests with this method.
     #[must_use]
     pub fn method(method: &str) -> Self {
-        Self { method: Some(method.to_owned()), ..Self::default() }
+        Self {
+            method: Some(method.to_owned()),
+            ..Self::default()
+        }
     }
 
     /// Narrows to a kind by its plural.
@@ -64,7 +67,10 @@ impl RequestMatch {
             && is(&self.resource, request.resource)
             && is(&self.name, request.name)
             && is(&self.subresource, request.subresource)
-            && self.path_prefix.as_deref().is_none_or(|prefix| request.path.starts_with(prefix))
+            && self
+                .path_prefix
+                .as_deref()
+                .is_none_or(|prefix| request.path.starts_with(prefix))
     }
 }
 
@@ -120,13 +126,23 @@ impl Fault {
     /// Strikes the next matching request once.
     #[must_use]
     pub fn once(matching: RequestMatch, action: FaultAction) -> Self {
-        Self { matching, skip: 0, times: 1, action }
+        Self {
+            matching,
+            skip: 0,
+            times: 1,
+            action,
+        }
     }
 
     /// Strikes every matching request until the faults are cleared.
     #[must_use]
     pub fn always(matching: RequestMatch, action: FaultAction) -> Self {
-        Self { matching, skip: 0, times: u32::MAX, action }
+        Self {
+            matching,
+            skip: 0,
+            times: u32::MAX,
+            action,
+        }
     }
 
     /// Lets that many matching requests pass first.
@@ -144,7 +160,7 @@ impl Fault {
     }
 }
 
-/// An access that SelfSubjectAccessReview denies.
+/// An access that `SelfSubjectAccessReview` denies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Denial {
     /// Verb, such as `create`; `*` for all.
@@ -191,7 +207,11 @@ impl Faults {
     /// Counts the request against every fault and returns the first that strikes.
     pub fn strike(&mut self, request: &RequestFacts<'_>) -> Option<FaultAction> {
         let mut struck = None;
-        for fault in self.faults.iter_mut().filter(|fault| fault.matching.matches(request)) {
+        for fault in self
+            .faults
+            .iter_mut()
+            .filter(|fault| fault.matching.matches(request))
+        {
             if fault.skip > 0 {
                 fault.skip -= 1;
             } else if fault.times > 0 && struck.is_none() {

@@ -166,7 +166,10 @@ mod tests {
         let mut value = json!({});
         set(&mut value, "/metadata/annotations/a~1b", "c");
         assert_eq!(value, json!({"metadata": {"annotations": {"a/b": "c"}}}));
-        assert_eq!(remove(&mut value, "/metadata/annotations/a~1b"), Some(json!("c")));
+        assert_eq!(
+            remove(&mut value, "/metadata/annotations/a~1b"),
+            Some(json!("c"))
+        );
         assert_eq!(value, json!({"metadata": {"annotations": {}}}));
     }
 }

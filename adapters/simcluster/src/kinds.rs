@@ -18,6 +18,11 @@ pub(crate) struct ScalePaths {
 
 /// One kind in one served version.
 #[derive(Debug, Clone)]
+#[expect(
+    clippy::struct_excessive_bools,
+    clippy::struct_field_names,
+    reason = "the flags and names are those of a discovery entry"
+)]
 pub(crate) struct Kind {
     pub group: String,
     pub version: String,
@@ -79,9 +84,16 @@ impl Kind {
         }
         match self.group.as_str() {
             "apps" => self.plural != "controllerrevisions",
-            "batch" | "scheduling.k8s.io" | "networking.k8s.io" | "policy" | "apiextensions.k8s.io"
+            "batch"
+            | "scheduling.k8s.io"
+            | "networking.k8s.io"
+            | "policy"
+            | "apiextensions.k8s.io"
             | "admissionregistration.k8s.io" => true,
-            "" => matches!(self.plural.as_str(), "replicationcontrollers" | "pods" | "podtemplates"),
+            "" => matches!(
+                self.plural.as_str(),
+                "replicationcontrollers" | "pods" | "podtemplates"
+            ),
             _ => false,
         }
     }
@@ -91,13 +103,29 @@ impl Kind {
         if self.create_only {
             &["create"]
         } else {
-            &["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
+            &[
+                "create",
+                "delete",
+                "deletecollection",
+                "get",
+                "list",
+                "patch",
+                "update",
+                "watch",
+            ]
         }
     }
 }
 
 /// group, version, Kind, plural, short names, flags: n namespaced, c create-only, s status, a "all", r scale
-type Row = (&'static str, &'static str, &'static str, &'static str, &'static str, &'static str);
+type Row = (
+    &'static str,
+    &'static str,
+    &'static str,
+    &'static str,
+    &'static str,
+    &'static str,
+);
 
 const AUTHORIZATION: &str = "authorization.k8s.io";
 const RBAC: &str = "rbac.authorization.k8s.io";
@@ -111,38 +139,150 @@ const BUILT_IN: &[Row] = &[
     ("", "v1", "Namespace", "namespaces", "ns", "s"),
     ("", "v1", "Node", "nodes", "no", "s"),
     ("", "v1", "PersistentVolume", "persistentvolumes", "pv", "s"),
-    ("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", "pvc", "ns"),
+    (
+        "",
+        "v1",
+        "PersistentVolumeClaim",
+        "persistentvolumeclaims",
+        "pvc",
+        "ns",
+    ),
     ("", "v1", "Pod", "pods", "po", "nsa"),
     ("", "v1", "PodTemplate", "podtemplates", "", "n"),
-    ("", "v1", "ReplicationController", "replicationcontrollers", "rc", "nsar"),
+    (
+        "",
+        "v1",
+        "ReplicationController",
+        "replicationcontrollers",
+        "rc",
+        "nsar",
+    ),
     ("", "v1", "ResourceQuota", "resourcequotas", "quota", "ns"),
     ("", "v1", "Secret", "secrets", "", "n"),
     ("", "v1", "Service", "services", "svc", "nsa"),
     ("", "v1", "ServiceAccount", "serviceaccounts", "sa", "n"),
-    ("apps", "v1", "ControllerRevision", "controllerrevisions", "", "n"),
+    (
+        "apps",
+        "v1",
+        "ControllerRevision",
+        "controllerrevisions",
+        "",
+        "n",
+    ),
     ("apps", "v1", "DaemonSet", "daemonsets", "ds", "nsa"),
     ("apps", "v1", "Deployment", "deployments", "deploy", "nsar"),
     ("apps", "v1", "ReplicaSet", "replicasets", "rs", "nsar"),
     ("apps", "v1", "StatefulSet", "statefulsets", "sts", "nsar"),
-    ("autoscaling", "v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", "hpa", "nsa"),
-    ("autoscaling", "v1", "HorizontalPodAutoscaler", "horizontalpodautoscalers", "hpa", "nsa"),
+    (
+        "autoscaling",
+        "v2",
+        "HorizontalPodAutoscaler",
+        "horizontalpodautoscalers",
+        "hpa",
+        "nsa",
+    ),
+    (
+        "autoscaling",
+        "v1",
+        "HorizontalPodAutoscaler",
+        "horizontalpodautoscalers",
+        "hpa",
+        "nsa",
+    ),
     ("batch", "v1", "CronJob", "cronjobs", "cj", "nsa"),
     ("batch", "v1", "Job", "jobs", "", "nsa"),
     ("coordination.k8s.io", "v1", "Lease", "leases", "", "n"),
-    ("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices", "", "n"),
-    ("networking.k8s.io", "v1", "Ingress", "ingresses", "ing", "ns"),
-    ("networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies", "netpol", "n"),
-    ("networking.k8s.io", "v1", "IngressClass", "ingressclasses", "", ""),
-    ("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", "pdb", "ns"),
+    (
+        "discovery.k8s.io",
+        "v1",
+        "EndpointSlice",
+        "endpointslices",
+        "",
+        "n",
+    ),
+    (
+        "networking.k8s.io",
+        "v1",
+        "Ingress",
+        "ingresses",
+        "ing",
+        "ns",
+    ),
+    (
+        "networking.k8s.io",
+        "v1",
+        "NetworkPolicy",
+        "networkpolicies",
+        "netpol",
+        "n",
+    ),
+    (
+        "networking.k8s.io",
+        "v1",
+        "IngressClass",
+        "ingressclasses",
+        "",
+        "",
+    ),
+    (
+        "policy",
+        "v1",
+        "PodDisruptionBudget",
+        "poddisruptionbudgets",
+        "pdb",
+        "ns",
+    ),
     (RBAC, "v1", "Role", "roles", "", "n"),
     (RBAC, "v1", "RoleBinding", "rolebindings", "", "n"),
     (RBAC, "v1", "ClusterRole", "clusterroles", "", ""),
-    (RBAC, "v1", "ClusterRoleBinding", "clusterrolebindings", "", ""),
-    ("scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", "pc", ""),
-    ("storage.k8s.io", "v1", "StorageClass", "storageclasses", "sc", ""),
-    ("storage.k8s.io", "v1", "VolumeAttachment", "volumeattachments", "", "s"),
-    ("apiregistration.k8s.io", "v1", "APIService", "apiservices", "", "s"),
-    ("apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", "crd", "s"),
+    (
+        RBAC,
+        "v1",
+        "ClusterRoleBinding",
+        "clusterrolebindings",
+        "",
+        "",
+    ),
+    (
+        "scheduling.k8s.io",
+        "v1",
+        "PriorityClass",
+        "priorityclasses",
+        "pc",
+        "",
+    ),
+    (
+        "storage.k8s.io",
+        "v1",
+        "StorageClass",
+        "storageclasses",
+        "sc",
+        "",
+    ),
+    (
+        "storage.k8s.io",
+        "v1",
+        "VolumeAttachment",
+        "volumeattachments",
+        "",
+        "s",
+    ),
+    (
+        "apiregistration.k8s.io",
+        "v1",
+        "APIService",
+        "apiservices",
+        "",
+        "s",
+    ),
+    (
+        "apiextensions.k8s.io",
+        "v1",
+        "CustomResourceDefinition",
+        "customresourcedefinitions",
+        "crd",
+        "s",
+    ),
     (
         "admissionregistration.k8s.io",
         "v1",
@@ -159,12 +299,54 @@ const BUILT_IN: &[Row] = &[
         "",
         "",
     ),
-    ("authentication.k8s.io", "v1", "TokenReview", "tokenreviews", "", "c"),
-    ("authentication.k8s.io", "v1", "SelfSubjectReview", "selfsubjectreviews", "", "c"),
-    (AUTHORIZATION, "v1", "LocalSubjectAccessReview", "localsubjectaccessreviews", "", "nc"),
-    (AUTHORIZATION, "v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews", "", "c"),
-    (AUTHORIZATION, "v1", "SelfSubjectRulesReview", "selfsubjectrulesreviews", "", "c"),
-    (AUTHORIZATION, "v1", "SubjectAccessReview", "subjectaccessreviews", "", "c"),
+    (
+        "authentication.k8s.io",
+        "v1",
+        "TokenReview",
+        "tokenreviews",
+        "",
+        "c",
+    ),
+    (
+        "authentication.k8s.io",
+        "v1",
+        "SelfSubjectReview",
+        "selfsubjectreviews",
+        "",
+        "c",
+    ),
+    (
+        AUTHORIZATION,
+        "v1",
+        "LocalSubjectAccessReview",
+        "localsubjectaccessreviews",
+        "",
+        "nc",
+    ),
+    (
+        AUTHORIZATION,
+        "v1",
+        "SelfSubjectAccessReview",
+        "selfsubjectaccessreviews",
+        "",
+        "c",
+    ),
+    (
+        AUTHORIZATION,
+        "v1",
+        "SelfSubjectRulesReview",
+        "selfsubjectrulesreviews",
+        "",
+        "c",
+    ),
+    (
+        AUTHORIZATION,
+        "v1",
+        "SubjectAccessReview",
+        "subjectaccessreviews",
+        "",
+        "c",
+    ),
 ];
 
 fn built_in(row: &Row) -> Kind {
@@ -175,7 +357,11 @@ fn built_in(row: &Row) -> Kind {
         kind: kind.to_owned(),
         plural: plural.to_owned(),
         singular: kind.to_lowercase(),
-        short_names: short.split(' ').filter(|s| !s.is_empty()).map(str::to_owned).collect(),
+        short_names: short
+            .split(' ')
+            .filter(|s| !s.is_empty())
+            .map(str::to_owned)
+            .collect(),
         namespaced: flags.contains('n'),
         create_only: flags.contains('c'),
         has_status: flags.contains('s'),
@@ -209,7 +395,11 @@ impl Kinds {
 
     fn add(&mut self, kind: Kind) {
         let kind = Arc::new(kind);
-        let key = (kind.group.clone(), kind.version.clone(), kind.plural.clone());
+        let key = (
+            kind.group.clone(),
+            kind.version.clone(),
+            kind.plural.clone(),
+        );
         self.by_path.insert(key, Arc::clone(&kind));
         self.kinds.push(kind);
     }
@@ -219,17 +409,22 @@ impl Kinds {
     }
 
     pub fn by_path(&self, group: &str, version: &str, plural: &str) -> Option<Arc<Kind>> {
-        self.by_path.get(&(group.to_owned(), version.to_owned(), plural.to_owned())).cloned()
+        self.by_path
+            .get(&(group.to_owned(), version.to_owned(), plural.to_owned()))
+            .cloned()
     }
 
     /// Whether any kind of this version of a group is served.
     pub fn serves(&self, group: &str, version: &str) -> bool {
-        self.kinds.iter().any(|kind| kind.group == group && kind.version == version)
+        self.kinds
+            .iter()
+            .any(|kind| kind.group == group && kind.version == version)
     }
 
     /// The preferred version of a kind, by its qualified plural (`deployments.apps`).
     pub fn get(&self, qualified: &str) -> Arc<Kind> {
-        self.find(qualified).expect("the caller names a kind that is served")
+        self.find(qualified)
+            .expect("the caller names a kind that is served")
     }
 
     pub fn find(&self, qualified: &str) -> Option<Arc<Kind>> {
@@ -238,7 +433,10 @@ impl Kinds {
 
     /// The kind with this `apiVersion` and `kind`.
     pub fn by_gvk(&self, api_version: &str, kind: &str) -> Option<Arc<Kind>> {
-        self.kinds.iter().find(|k| k.kind == kind && k.api_version() == api_version).cloned()
+        self.kinds
+            .iter()
+            .find(|k| k.kind == kind && k.api_version() == api_version)
+            .cloned()
     }
 
     /// Serves the versions of a CRD from now on, in place of what it served before.
@@ -263,7 +461,11 @@ impl Kinds {
 fn custom(crd: &Value, version: &Value) -> Kind {
     let names = json::at(crd, "/spec/names");
     let strings = |pointer: &str| -> Vec<String> {
-        json::list(names, pointer).iter().filter_map(Value::as_str).map(str::to_owned).collect()
+        json::list(names, pointer)
+            .iter()
+            .filter_map(Value::as_str)
+            .map(str::to_owned)
+            .collect()
     };
     let pointer = |path: &str| path.replace('.', "/");
     let kind = json::text(names, "/kind");
@@ -273,7 +475,11 @@ fn custom(crd: &Value, version: &Value) -> Kind {
         version: json::text(version, "/name").to_owned(),
         kind: kind.to_owned(),
         plural: json::text(names, "/plural").to_owned(),
-        singular: if singular.is_empty() { kind.to_lowercase() } else { singular.to_owned() },
+        singular: if singular.is_empty() {
+            kind.to_lowercase()
+        } else {
+            singular.to_owned()
+        },
         short_names: strings("/shortNames"),
         namespaced: json::text(crd, "/spec/scope") == "Namespaced",
         create_only: false,
@@ -288,7 +494,9 @@ fn custom(crd: &Value, version: &Value) -> Kind {
             }
         }),
         in_all: strings("/categories").iter().any(|c| c == "all"),
-        schema: Some(Arc::new(json::at(version, "/schema/openAPIV3Schema").clone())),
+        schema: Some(Arc::new(
+            json::at(version, "/schema/openAPIV3Schema").clone(),
+        )),
         printer_columns: json::list(version, "/additionalPrinterColumns").to_vec(),
     }
 }

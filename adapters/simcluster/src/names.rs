@@ -19,10 +19,7 @@ characters, '-', '_' or '.', and must start and end with an alphanumeric charact
 
 fn is_label_text(text: &str) -> bool {
     let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    !text.is_empty()
-        && text.chars().all(inner)
-        && !text.starts_with('-')
-        && !text.ends_with('-')
+    !text.is_empty() && text.chars().all(inner) && !text.starts_with('-') && !text.ends_with('-')
 }
 
 /// What is wrong with an RFC 1123 subdomain, or `None`.

@@ -51,7 +51,12 @@ impl Call {
         if !given.is_empty() {
             return given.to_owned();
         }
-        self.user_agent.split('/').next().filter(|s| !s.is_empty()).unwrap_or("unknown").to_owned()
+        self.user_agent
+            .split('/')
+            .next()
+            .filter(|s| !s.is_empty())
+            .unwrap_or("unknown")
+            .to_owned()
     }
 
     pub fn dry_run(&self) -> bool {
@@ -63,10 +68,18 @@ impl Call {
     }
 }
 
-async fn answer(FromState(cluster): FromState<SimCluster>, request: Request<Body>) -> Response<Body> {
+async fn answer(
+    FromState(cluster): FromState<SimCluster>,
+    request: Request<Body>,
+) -> Response<Body> {
     let (parts, body) = request.into_parts();
     let header = |name: header::HeaderName| {
-        parts.headers.get(name).and_then(|v| v.to_str().ok()).unwrap_or_default().to_owned()
+        parts
+            .headers
+            .get(name)
+            .and_then(|v| v.to_str().ok())
+            .unwrap_or_default()
+            .to_owned()
     };
     let mut record = RequestRecord {
         method: parts.method.to_string(),
@@ -78,7 +91,12 @@ async fn answer(FromState(cluster): FromState<SimCluster>, request: Request<Body
         watch: false,
     };
     let response = match Limited::new(body, BODY_LIMIT).collect().await {
-        Err(_) => ApiError::new(413, "RequestEntityTooLarge", "Request entity too large: limit is 3145728").into_response(),
+        Err(_) => ApiError::new(
+            413,
+            "RequestEntityTooLarge",
+            "Request entity too large: limit is 3145728",
+        )
+        .into_response(),
         Ok(collected) => {
             let call = Call {
                 method: parts.method.clone(),
@@ -92,12 +110,27 @@ async fn answer(FromState(cluster): FromState<SimCluster>, request: Request<Body
             record.manager = call.manager();
             record.dry_run = call.dry_run();
             record.watch = call.is_watch();
-            authenticated(&cluster, &header(header::AUTHORIZATION), &call, &record.path).await
+            authenticated(
+                &cluster,
+                &header(header::AUTHORIZATION),
+                &call,
+                &record.path,
+            )
+            .await
         }
     };
     let broken = response.extensions().get::<Broken>().is_some();
-    record.status = if broken { 0 } else { response.status().as_u16() };
-    tracing::debug!(method = record.method, path = record.path, status = record.status, "answered");
+    record.status = if broken {
+        0
+    } else {
+        response.status().as_u16()
+    };
+    tracing::debug!(
+        method = record.method,
+        path = record.path,
+        status = record.status,
+        "answered"
+    );
     requests::remember(&mut cluster.inner.lock().requests, record);
     response
 }
@@ -110,10 +143,10 @@ async fn authenticated(
 ) -> Response<Body> {
     let wanted = cluster.inner.options.bearer_token.as_deref();
     let open = matches!(call.target, Target::Health);
-    if let Some(token) = wanted.filter(|_| !open) {
-        if authorization.strip_prefix("Bearer ") != Some(token) {
-            return ApiError::unauthorized().into_response();
-        }
+    if let Some(token) = wanted.filter(|_| !open)
+        && authorization.strip_prefix("Bearer ") != Some(token)
+    {
+        return ApiError::unauthorized().into_response();
     }
     with_faults(cluster, call, path).await
 }
@@ -123,7 +156,11 @@ async fn with_faults(cluster: &SimCluster, call: &Call, path: &str) -> Response<
         let name = call.target.name(&call.body);
         let (resource, subresource) = call.target.resource();
         let facts = RequestFacts {
-            method: if call.is_watch() { "WATCH" } else { call.method.as_str() },
+            method: if call.is_watch() {
+                "WATCH"
+            } else {
+                call.method.as_str()
+            },
             path,
             resource,
             name: &name,
@@ -139,7 +176,12 @@ async fn with_faults(cluster: &SimCluster, call: &Call, path: &str) -> Response<
             tokio::time::sleep(time).await;
             dispatch(cluster, call, false, false)
         }
-        Some(FaultAction::Answer { status, message, retry_after, when }) => {
+        Some(FaultAction::Answer {
+            status,
+            message,
+            retry_after,
+            when,
+        }) => {
             if when == When::After {
                 dispatch(cluster, call, false, false);
             }
@@ -178,17 +220,48 @@ fn scripted(status: u16, message: String, retry_after: Option<u32>) -> ApiError 
     let (reason, usual) = match status {
         400 => ("BadRequest", "the request is bad"),
         401 => ("Unauthorized", "Unauthorized"),
-        403 => ("Forbidden", "forbidden: the simulated cluster was told to refuse"),
-        404 => ("NotFound", "the server could not find the requested resource"),
-        409 => ("Conflict", "the object has been modified; please apply your changes to the latest version and try again"),
-        410 => ("Expired", "The resourceVersion for the provided watch is too old."),
-        422 => ("Invalid", "invalid: the simulated cluster was told to refuse"),
-        429 => ("TooManyRequests", "the server has received too many requests and has asked us to try again later"),
-        503 => ("ServiceUnavailable", "the server is currently unable to handle the request"),
-        504 => ("Timeout", "Timeout: request did not complete within the allotted timeout"),
-        _ => ("InternalError", "an error on the server has prevented the request from succeeding"),
+        403 => (
+            "Forbidden",
+            "forbidden: the simulated cluster was told to refuse",
+        ),
+        404 => (
+            "NotFound",
+            "the server could not find the requested resource",
+        ),
+        409 => (
+            "Conflict",
+            "the object has been modified; please apply your changes to the latest version and try again",
+        ),
+        410 => (
+            "Expired",
+            "The resourceVersion for the provided watch is too old.",
+        ),
+        422 => (
+            "Invalid",
+            "invalid: the simulated cluster was told to refuse",
+        ),
+        429 => (
+            "TooManyRequests",
+            "the server has received too many requests and has asked us to try again later",
+        ),
+        503 => (
+            "ServiceUnavailable",
+            "the server is currently unable to handle the request",
+        ),
+        504 => (
+            "Timeout",
+            "Timeout: request did not complete within the allotted timeout",
+        ),
+        _ => (
+            "InternalError",
+            "an error on the server has prevented the request from succeeding",
+        ),
     };
-    let text = if message.is_empty() { usual.to_owned() } else { message };
+    let text = if message.is_empty() {
+        usual.to_owned()
+    } else {
+        message
+    };
     let mut error = ApiError::new(status, reason, text);
     if let Some(seconds) = retry_after {
         error.details = serde_json::json!({"retryAfterSeconds": seconds});
@@ -210,9 +283,10 @@ fn dispatch(cluster: &SimCluster, call: &Call, gone: bool, ignore_scale: bool) -
 fn text(body: &str) -> Response<Body> {
     let mut response = Response::new(Body::from(body.to_owned()));
     *response.status_mut() = StatusCode::OK;
-    response
-        .headers_mut()
-        .insert(header::CONTENT_TYPE, http::HeaderValue::from_static("text/plain"));
+    response.headers_mut().insert(
+        header::CONTENT_TYPE,
+        http::HeaderValue::from_static("text/plain"),
+    );
     response
 }
 

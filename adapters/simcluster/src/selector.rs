@@ -13,23 +13,28 @@ pub(crate) fn matches_labels(selector: &Value, labels: &Value) -> bool {
             return false;
         }
     }
-    json::list(selector, "/matchExpressions").iter().all(|expression| {
-        let have = labels.get(json::text(expression, "/key"));
-        let values = json::list(expression, "/values");
-        match json::text(expression, "/operator") {
-            "In" => have.is_some_and(|h| values.contains(h)),
-            "NotIn" => have.is_none_or(|h| !values.contains(h)),
-            "Exists" => have.is_some(),
-            "DoesNotExist" => have.is_none(),
-            _ => false,
-        }
-    })
+    json::list(selector, "/matchExpressions")
+        .iter()
+        .all(|expression| {
+            let have = labels.get(json::text(expression, "/key"));
+            let values = json::list(expression, "/values");
+            match json::text(expression, "/operator") {
+                "In" => have.is_some_and(|h| values.contains(h)),
+                "NotIn" => have.is_none_or(|h| !values.contains(h)),
+                "Exists" => have.is_some(),
+                "DoesNotExist" => have.is_none(),
+                _ => false,
+            }
+        })
 }
 
-/// Whether a plain map of labels (Services, ReplicationControllers) selects these labels.
+/// Whether a plain map of labels (of Services and the like) selects these labels.
 pub(crate) fn matches_map(selector: &Value, labels: &Value) -> bool {
     selector.as_object().is_some_and(|wanted| {
-        !wanted.is_empty() && wanted.iter().all(|(key, value)| labels.get(key) == Some(value))
+        !wanted.is_empty()
+            && wanted
+                .iter()
+                .all(|(key, value)| labels.get(key) == Some(value))
     })
 }
 
@@ -42,8 +47,10 @@ pub(crate) fn to_text(selector: &Value) -> String {
         .collect();
     for expression in json::list(selector, "/matchExpressions") {
         let key = json::text(expression, "/key");
-        let values: Vec<&str> =
-            json::list(expression, "/values").iter().filter_map(Value::as_str).collect();
+        let values: Vec<&str> = json::list(expression, "/values")
+            .iter()
+            .filter_map(Value::as_str)
+            .collect();
         parts.push(match json::text(expression, "/operator") {
             "In" => format!("{key} in ({})", values.join(",")),
             "NotIn" => format!("{key} notin ({})", values.join(",")),
@@ -72,11 +79,34 @@ pub(crate) struct Selectors {
 
 /// Fields by which lists can be selected, besides `metadata.name` and `metadata.namespace`.
 const FIELDS: &[(&str, &[&str])] = &[
-    ("pods", &["spec.nodeName", "spec.restartPolicy", "spec.schedulerName",
-        "spec.serviceAccountName", "status.phase", "status.podIP", "status.nominatedNodeName"]),
-    ("events", &["involvedObject.kind", "involvedObject.namespace", "involvedObject.name",
-        "involvedObject.uid", "involvedObject.apiVersion", "involvedObject.resourceVersion",
-        "involvedObject.fieldPath", "reason", "reportingComponent", "source", "type"]),
+    (
+        "pods",
+        &[
+            "spec.nodeName",
+            "spec.restartPolicy",
+            "spec.schedulerName",
+            "spec.serviceAccountName",
+            "status.phase",
+            "status.podIP",
+            "status.nominatedNodeName",
+        ],
+    ),
+    (
+        "events",
+        &[
+            "involvedObject.kind",
+            "involvedObject.namespace",
+            "involvedObject.name",
+            "involvedObject.uid",
+            "involvedObject.apiVersion",
+            "involvedObject.resourceVersion",
+            "involvedObject.fieldPath",
+            "reason",
+            "reportingComponent",
+            "source",
+            "type",
+        ],
+    ),
     ("namespaces", &["status.phase"]),
     ("nodes", &["spec.unschedulable"]),
     ("secrets", &["type"]),
@@ -107,7 +137,10 @@ impl Selectors {
                 let text = format!("invalid field selector: {part:?}");
                 return Err(ApiError::bad_request(text));
             };
-            let offered = FIELDS.iter().find(|(of, _)| *of == storage).map_or(&[][..], |(_, f)| f);
+            let offered = FIELDS
+                .iter()
+                .find(|(of, _)| *of == storage)
+                .map_or(&[][..], |(_, f)| f);
             if !matches!(field, "metadata.name" | "metadata.namespace") && !offered.contains(&field)
             {
                 let text = if offered.is_empty() {
@@ -176,7 +209,12 @@ fn split_outside_parentheses(text: &str) -> Vec<&str> {
 fn requirement(text: &str) -> ApiResult<Requirement> {
     let owned = |s: &str| s.trim().to_owned();
     let values = |s: &str| -> Vec<String> {
-        s.trim().trim_start_matches('(').trim_end_matches(')').split(',').map(owned).collect()
+        s.trim()
+            .trim_start_matches('(')
+            .trim_end_matches(')')
+            .split(',')
+            .map(owned)
+            .collect()
     };
     if let Some((key, set)) = text.split_once(" notin ") {
         return Ok(Requirement::NotIn(owned(key), values(set)));
@@ -206,13 +244,23 @@ mod tests {
     use serde_json::json;
 
     fn selects(labels: &str, fields: &str, object: &Value) -> bool {
-        Selectors::parse("pods", labels, fields).unwrap().select(object)
+        Selectors::parse("pods", labels, fields)
+            .unwrap()
+            .select(object)
     }
 
     #[test]
     fn label_selectors_in_every_form() {
         let pod = json!({"metadata": {"name": "p", "labels": {"a": "1", "b": "2"}}});
-        for yes in ["a=1", "a==1,b", "a in (1, 3)", "c notin (1)", "!c", "a!=2", ""] {
+        for yes in [
+            "a=1",
+            "a==1,b",
+            "a in (1, 3)",
+            "c notin (1)",
+            "!c",
+            "a!=2",
+            "",
+        ] {
             assert!(selects(yes, "", &pod), "{yes}");
         }
         for no in ["a=2", "c", "!a", "a notin (1,2)", "a in (2)"] {

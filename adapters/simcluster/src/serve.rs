@@ -54,14 +54,21 @@ impl SimTls {
         let ca_key = KeyPair::generate()?;
         let mut ca = CertificateParams::new(Vec::new())?;
         ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        ca.distinguished_name.push(DnType::CommonName, "cairn-simcluster");
+        ca.distinguished_name
+            .push(DnType::CommonName, "cairn-simcluster");
         let ca_certificate = ca.self_signed(&ca_key)?;
         let issuer = Issuer::new(ca, ca_key);
 
         let key = KeyPair::generate()?;
         let mut server = CertificateParams::new(vec!["localhost".to_owned()])?;
-        server.distinguished_name.push(DnType::CommonName, "kube-apiserver");
-        for ip in [address, IpAddr::from([127, 0, 0, 1]), IpAddr::from([0, 0, 0, 0, 0, 0, 0, 1])] {
+        server
+            .distinguished_name
+            .push(DnType::CommonName, "kube-apiserver");
+        for ip in [
+            address,
+            IpAddr::from([127, 0, 0, 1]),
+            IpAddr::from([0, 0, 0, 0, 0, 0, 0, 1]),
+        ] {
             server.subject_alt_names.push(SanType::IpAddress(ip));
         }
         let certificate = server.signed_by(&key, &issuer)?;
@@ -72,7 +79,10 @@ impl SimTls {
             .with_no_client_auth()
             .with_single_cert(chain, key)?;
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        Ok(Self { config: Arc::new(config), ca_pem: ca_certificate.pem() })
+        Ok(Self {
+            config: Arc::new(config),
+            ca_pem: ca_certificate.pem(),
+        })
     }
 
     /// The authority's certificate in PEM.
@@ -148,7 +158,10 @@ impl SimCluster {
         };
         let service = TowerToHyperService::new(self.router());
         let builder = Builder::new(TokioExecutor::new());
-        if let Err(error) = builder.serve_connection(TokioIo::new(stream), service).await {
+        if let Err(error) = builder
+            .serve_connection(TokioIo::new(stream), service)
+            .await
+        {
             tracing::debug!(%error, "a connection of the simulated cluster ended");
         }
     }

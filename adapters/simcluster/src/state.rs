@@ -85,7 +85,11 @@ impl State {
 
     /// The next free address of the Service range 10.96.0.0/16.
     pub fn allocate_service_address(&mut self) -> String {
-        let address = format!("10.96.{}.{}", self.next_address >> 8 & 0xff, self.next_address & 0xff);
+        let address = format!(
+            "10.96.{}.{}",
+            self.next_address >> 8 & 0xff,
+            self.next_address & 0xff
+        );
         self.next_address += 1;
         address
     }

@@ -33,29 +33,51 @@ impl Cause {
         } else {
             format!("Required value: {detail}")
         };
-        Self { reason: "FieldValueRequired", message, field: field.into() }
+        Self {
+            reason: "FieldValueRequired",
+            message,
+            field: field.into(),
+        }
     }
 
     pub fn invalid(field: impl Into<String>, value: &Value, detail: &str) -> Self {
         let message = format!("Invalid value: {value}: {detail}");
-        Self { reason: "FieldValueInvalid", message, field: field.into() }
+        Self {
+            reason: "FieldValueInvalid",
+            message,
+            field: field.into(),
+        }
     }
 
     pub fn unsupported(field: impl Into<String>, value: &str, supported: &[&str]) -> Self {
         let quoted: Vec<String> = supported.iter().map(|s| format!("\"{s}\"")).collect();
-        let message =
-            format!("Unsupported value: \"{value}\": supported values: {}", quoted.join(", "));
-        Self { reason: "FieldValueNotSupported", message, field: field.into() }
+        let message = format!(
+            "Unsupported value: \"{value}\": supported values: {}",
+            quoted.join(", ")
+        );
+        Self {
+            reason: "FieldValueNotSupported",
+            message,
+            field: field.into(),
+        }
     }
 
     pub fn forbidden(field: impl Into<String>, detail: &str) -> Self {
         let message = format!("Forbidden: {detail}");
-        Self { reason: "FieldValueForbidden", message, field: field.into() }
+        Self {
+            reason: "FieldValueForbidden",
+            message,
+            field: field.into(),
+        }
     }
 
     pub fn duplicate(field: impl Into<String>, value: &str) -> Self {
         let message = format!("Duplicate value: \"{value}\"");
-        Self { reason: "FieldValueDuplicate", message, field: field.into() }
+        Self {
+            reason: "FieldValueDuplicate",
+            message,
+            field: field.into(),
+        }
     }
 
     fn to_json(&self) -> Value {
@@ -65,7 +87,13 @@ impl Cause {
 
 impl ApiError {
     pub fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
-        Self { code, reason, message: message.into(), details: Value::Null, retry_after: None }
+        Self {
+            code,
+            reason,
+            message: message.into(),
+            details: Value::Null,
+            retry_after: None,
+        }
     }
 
     pub fn bad_request(message: impl Into<String>) -> Self {
@@ -78,8 +106,11 @@ impl ApiError {
 
     /// A path that leads nowhere: kubectl recognises exactly this message.
     pub fn no_such_path() -> Self {
-        let mut error =
-            Self::new(404, "NotFound", "the server could not find the requested resource");
+        let mut error = Self::new(
+            404,
+            "NotFound",
+            "the server could not find the requested resource",
+        );
         error.details = json!({});
         error
     }
@@ -106,8 +137,10 @@ impl ApiError {
     }
 
     pub fn conflict(kind: &Kind, name: &str, why: &str) -> Self {
-        let message =
-            format!("Operation cannot be fulfilled on {} \"{name}\": {why}", kind.qualified());
+        let message = format!(
+            "Operation cannot be fulfilled on {} \"{name}\": {why}",
+            kind.qualified()
+        );
         Self::new(409, "Conflict", message).about(kind, name)
     }
 
@@ -122,7 +155,10 @@ impl ApiError {
 
     /// Options of a request that are not valid; `of` is their kind in `meta.k8s.io`.
     pub fn invalid_options(of: &str, cause: &Cause) -> Self {
-        let text = format!("{of}.meta.k8s.io \"\" is invalid: {}: {}", cause.field, cause.message);
+        let text = format!(
+            "{of}.meta.k8s.io \"\" is invalid: {}: {}",
+            cause.field, cause.message
+        );
         let mut error = Self::new(422, "Invalid", text);
         error.details = json!({"group": "meta.k8s.io", "kind": of});
         error.with_causes(std::slice::from_ref(cause))
@@ -155,8 +191,10 @@ impl ApiError {
     }
 
     pub fn invalid(kind: &Kind, name: &str, causes: &[Cause]) -> Self {
-        let texts: Vec<String> =
-            causes.iter().map(|c| format!("{}: {}", c.field, c.message)).collect();
+        let texts: Vec<String> = causes
+            .iter()
+            .map(|c| format!("{}: {}", c.field, c.message))
+            .collect();
         let list = match texts.as_slice() {
             [one] => one.clone(),
             many => format!("[{}]", many.join(", ")),
@@ -166,8 +204,11 @@ impl ApiError {
         } else {
             format!("{}.{}", kind.kind, kind.group)
         };
-        let mut error =
-            Self::new(422, "Invalid", format!("{qualified_kind} \"{name}\" is invalid: {list}"));
+        let mut error = Self::new(
+            422,
+            "Invalid",
+            format!("{qualified_kind} \"{name}\" is invalid: {list}"),
+        );
         error.details = json!({"kind": kind.kind});
         if !name.is_empty() {
             error.details["name"] = json!(name);
@@ -234,7 +275,9 @@ impl ApiError {
         }
         let mut response = json_response(code, &self.to_json());
         if let Some(seconds) = self.retry_after {
-            response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
+            response
+                .headers_mut()
+                .insert(header::RETRY_AFTER, seconds.into());
         }
         response
     }
@@ -244,14 +287,19 @@ impl ApiError {
 pub(crate) fn json_response(code: StatusCode, body: &Value) -> Response<Body> {
     let mut response = Response::new(Body::from(body.to_string()));
     *response.status_mut() = code;
-    response
-        .headers_mut()
-        .insert(header::CONTENT_TYPE, http::HeaderValue::from_static("application/json"));
+    response.headers_mut().insert(
+        header::CONTENT_TYPE,
+        http::HeaderValue::from_static("application/json"),
+    );
     response
 }
 
 fn qualified(plural: &str, group: &str) -> String {
-    if group.is_empty() { plural.to_owned() } else { format!("{plural}.{group}") }
+    if group.is_empty() {
+        plural.to_owned()
+    } else {
+        format!("{plural}.{group}")
+    }
 }
 
 fn details(plural: &str, group: &str, name: &str) -> Value {

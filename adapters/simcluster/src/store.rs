@@ -76,19 +76,35 @@ impl Store {
 
     /// Every object with its storage key.
     pub fn all(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<Value>)> {
-        self.objects.iter().flat_map(|(storage, objects)| objects.values().map(move |o| (storage, o)))
+        self.objects
+            .iter()
+            .flat_map(|(storage, objects)| objects.values().map(move |o| (storage, o)))
     }
 
     /// Stores the object under a new resource version and returns it as stored.
     pub fn put(&mut self, storage: &str, mut object: Value) -> Arc<Value> {
         let version = self.next_version();
-        json::set(&mut object, "/metadata/resourceVersion", version.to_string());
-        let key = (json::namespace(&object).to_owned(), json::name(&object).to_owned());
+        json::set(
+            &mut object,
+            "/metadata/resourceVersion",
+            version.to_string(),
+        );
+        let key = (
+            json::namespace(&object).to_owned(),
+            json::name(&object).to_owned(),
+        );
         let object = Arc::new(object);
         let storage = self.storage_key(storage);
-        let before =
-            self.objects.entry(Arc::clone(&storage)).or_default().insert(key, Arc::clone(&object));
-        let what = if before.is_some() { ChangeKind::Modified } else { ChangeKind::Added };
+        let before = self
+            .objects
+            .entry(Arc::clone(&storage))
+            .or_default()
+            .insert(key, Arc::clone(&object));
+        let what = if before.is_some() {
+            ChangeKind::Modified
+        } else {
+            ChangeKind::Added
+        };
         self.remember(Change {
             resource_version: version,
             storage,
@@ -122,8 +138,16 @@ impl Store {
         if version < self.forgotten {
             return None;
         }
-        let first = self.changes.partition_point(|c| c.resource_version <= version);
-        Some(self.changes.range(first..).filter(|c| &*c.storage == storage).cloned().collect())
+        let first = self
+            .changes
+            .partition_point(|c| c.resource_version <= version);
+        Some(
+            self.changes
+                .range(first..)
+                .filter(|c| &*c.storage == storage)
+                .cloned()
+                .collect(),
+        )
     }
 
     /// Forgets all changes so far, so that watches from an older version are answered 410.
@@ -138,14 +162,12 @@ impl Store {
     }
 
     fn storage_key(&mut self, storage: &str) -> Arc<str> {
-        match self.objects.get_key_value(storage) {
-            Some((key, _)) => Arc::clone(key),
-            None => {
-                let key: Arc<str> = Arc::from(storage);
-                self.objects.insert(Arc::clone(&key), BTreeMap::new());
-                key
-            }
+        if let Some((key, _)) = self.objects.get_key_value(storage) {
+            return Arc::clone(key);
         }
+        let key: Arc<str> = Arc::from(storage);
+        self.objects.insert(Arc::clone(&key), BTreeMap::new());
+        key
     }
 
     fn remember(&mut self, change: Change) {
@@ -172,7 +194,10 @@ mod tests {
         let mut store = Store::new(10);
         let first = store.put("pods", object("a"));
         let second = store.put("pods", object("a"));
-        assert_ne!(first["metadata"]["resourceVersion"], second["metadata"]["resourceVersion"]);
+        assert_ne!(
+            first["metadata"]["resourceVersion"],
+            second["metadata"]["resourceVersion"]
+        );
         assert_eq!(store.changes_after("pods", 0).unwrap().len(), 2);
     }
 

@@ -19,7 +19,9 @@ pub(crate) enum Shape {
     Whole,
     Metadata,
     /// Rows that carry metadata, or whole objects.
-    Table { whole: bool },
+    Table {
+        whole: bool,
+    },
 }
 
 impl Shape {
@@ -27,7 +29,9 @@ impl Shape {
     pub fn asked(accept: &str, include: &str) -> Self {
         for part in accept.split(',') {
             if part.contains("as=Table") {
-                return Self::Table { whole: include == "Object" };
+                return Self::Table {
+                    whole: include == "Object",
+                };
             }
             if part.contains("as=PartialObjectMetadata") {
                 return Self::Metadata;
@@ -46,7 +50,13 @@ impl Shape {
             Self::Metadata => metadata_only(object),
             Self::Table { whole } => {
                 let version = json::at(object, "/metadata/resourceVersion").clone();
-                table(clock, kind, json!({"resourceVersion": version}), [object], whole)
+                table(
+                    clock,
+                    kind,
+                    &json!({"resourceVersion": version}),
+                    [object],
+                    whole,
+                )
             }
         }
     }
@@ -56,24 +66,31 @@ impl Shape {
         self,
         clock: &SimClock,
         kind: &Kind,
-        metadata: Value,
+        metadata: &Value,
         objects: &[Arc<Value>],
     ) -> Value {
         match self {
             Self::Whole => {
-                let items: Vec<Value> =
-                    objects.iter().map(|object| list_item(kind, object)).collect();
+                let items: Vec<Value> = objects
+                    .iter()
+                    .map(|object| list_item(kind, object))
+                    .collect();
                 json!({"kind": format!("{}List", kind.kind), "apiVersion": kind.api_version(),
                     "metadata": metadata, "items": items})
             }
             Self::Metadata => {
-                let items: Vec<Value> = objects.iter().map(|object| metadata_only(object)).collect();
+                let items: Vec<Value> =
+                    objects.iter().map(|object| metadata_only(object)).collect();
                 json!({"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1",
                     "metadata": metadata, "items": items})
             }
-            Self::Table { whole } => {
-                table(clock, kind, metadata, objects.iter().map(AsRef::as_ref), whole)
-            }
+            Self::Table { whole } => table(
+                clock,
+                kind,
+                metadata,
+                objects.iter().map(AsRef::as_ref),
+                whole,
+            ),
         }
     }
 }
@@ -95,7 +112,7 @@ fn metadata_only(object: &Value) -> Value {
 fn table<'a>(
     clock: &SimClock,
     kind: &Kind,
-    metadata: Value,
+    metadata: &Value,
     objects: impl IntoIterator<Item = &'a Value>,
     whole: bool,
 ) -> Value {
@@ -110,8 +127,11 @@ fn table<'a>(
     let rows: Vec<Value> = objects
         .into_iter()
         .map(|object| {
-            let shown =
-                if whole { convert::to_version(kind, object) } else { metadata_only(object) };
+            let shown = if whole {
+                convert::to_version(kind, object)
+            } else {
+                metadata_only(object)
+            };
             json!({"cells": rows::cells(clock, kind, object), "object": shown})
         })
         .collect();

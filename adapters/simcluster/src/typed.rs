@@ -16,7 +16,9 @@ fn round_trip<T: DeserializeOwned + Serialize>(object: &Value) -> Result<Value, 
 }
 
 fn codec(kind: &Kind) -> Option<RoundTrip> {
-    core(kind).or_else(|| workloads(kind)).or_else(|| others(kind))
+    core(kind)
+        .or_else(|| workloads(kind))
+        .or_else(|| others(kind))
 }
 
 fn core(kind: &Kind) -> Option<RoundTrip> {
@@ -46,17 +48,23 @@ fn core(kind: &Kind) -> Option<RoundTrip> {
 
 fn workloads(kind: &Kind) -> Option<RoundTrip> {
     use api::{apps::v1 as apps, autoscaling, batch::v1 as batch};
-    Some(match (kind.group.as_str(), kind.version.as_str(), kind.kind.as_str()) {
-        ("apps", _, "DaemonSet") => round_trip::<apps::DaemonSet>,
-        ("apps", _, "Deployment") => round_trip::<apps::Deployment>,
-        ("apps", _, "ReplicaSet") => round_trip::<apps::ReplicaSet>,
-        ("apps", _, "StatefulSet") => round_trip::<apps::StatefulSet>,
-        ("autoscaling", "v1", _) => round_trip::<autoscaling::v1::HorizontalPodAutoscaler>,
-        ("autoscaling", "v2", _) => round_trip::<autoscaling::v2::HorizontalPodAutoscaler>,
-        ("batch", _, "CronJob") => round_trip::<batch::CronJob>,
-        ("batch", _, "Job") => round_trip::<batch::Job>,
-        _ => return None,
-    })
+    Some(
+        match (
+            kind.group.as_str(),
+            kind.version.as_str(),
+            kind.kind.as_str(),
+        ) {
+            ("apps", _, "DaemonSet") => round_trip::<apps::DaemonSet>,
+            ("apps", _, "Deployment") => round_trip::<apps::Deployment>,
+            ("apps", _, "ReplicaSet") => round_trip::<apps::ReplicaSet>,
+            ("apps", _, "StatefulSet") => round_trip::<apps::StatefulSet>,
+            ("autoscaling", "v1", _) => round_trip::<autoscaling::v1::HorizontalPodAutoscaler>,
+            ("autoscaling", "v2", _) => round_trip::<autoscaling::v2::HorizontalPodAutoscaler>,
+            ("batch", _, "CronJob") => round_trip::<batch::CronJob>,
+            ("batch", _, "Job") => round_trip::<batch::Job>,
+            _ => return None,
+        },
+    )
 }
 
 fn others(kind: &Kind) -> Option<RoundTrip> {
@@ -95,7 +103,9 @@ pub(crate) fn drop_unknown_fields(kind: &Kind, object: &mut Value) -> Result<Vec
         prune_custom(schema, object, "", &mut unknown);
         return Ok(unknown);
     }
-    let Some(codec) = codec(kind) else { return Ok(Vec::new()) };
+    let Some(codec) = codec(kind) else {
+        return Ok(Vec::new());
+    };
     let known = codec(object).map_err(|error| error.to_string())?;
     let mut unknown = Vec::new();
     prune(&known, object, "", &mut unknown);
@@ -137,11 +147,18 @@ fn prune_custom(schema: &Value, object: &mut Value, path: &str, unknown: &mut Ve
     }
     if let Value::Array(items) = object {
         for (index, item) in items.iter_mut().enumerate() {
-            prune_custom(json::at(schema, "/items"), item, &format!("{path}[{index}]"), unknown);
+            prune_custom(
+                json::at(schema, "/items"),
+                item,
+                &format!("{path}[{index}]"),
+                unknown,
+            );
         }
         return;
     }
-    let Value::Object(members) = object else { return };
+    let Value::Object(members) = object else {
+        return;
+    };
     members.retain(|field, value| {
         if path.is_empty() && matches!(field.as_str(), "apiVersion" | "kind" | "metadata") {
             return true;
@@ -162,7 +179,11 @@ fn prune_custom(schema: &Value, object: &mut Value, path: &str, unknown: &mut Ve
 }
 
 fn join(path: &str, field: &str) -> String {
-    if path.is_empty() { field.to_owned() } else { format!("{path}.{field}") }
+    if path.is_empty() {
+        field.to_owned()
+    } else {
+        format!("{path}.{field}")
+    }
 }
 
 #[cfg(test)]
@@ -178,7 +199,10 @@ mod tests {
             "template": {"spec": {"containers": [{"name": "a", "imagee": "b"}]}}}});
         let kind = Kinds::built_in().get("deployments.apps");
         let unknown = drop_unknown_fields(&kind, &mut object).unwrap();
-        assert_eq!(unknown, ["spec.replicsa", "spec.template.spec.containers[0].imagee"]);
+        assert_eq!(
+            unknown,
+            ["spec.replicsa", "spec.template.spec.containers[0].imagee"]
+        );
         assert!(object["spec"].get("replicsa").is_none());
     }
 

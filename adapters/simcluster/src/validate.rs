@@ -57,10 +57,17 @@ fn metadata(kind: &Kind, object: &Value, causes: &mut Vec<Cause>) {
     for (key, value) in json::map(object, "/metadata/labels").into_iter().flatten() {
         let text = value.as_str().unwrap_or_default();
         if let Some(fault) = names::label_value_fault(text) {
-            causes.push(Cause::invalid(format!("metadata.labels[{key}]"), value, &fault));
+            causes.push(Cause::invalid(
+                format!("metadata.labels[{key}]"),
+                value,
+                &fault,
+            ));
         }
     }
-    for (index, owner) in json::list(object, "/metadata/ownerReferences").iter().enumerate() {
+    for (index, owner) in json::list(object, "/metadata/ownerReferences")
+        .iter()
+        .enumerate()
+    {
         for field in ["apiVersion", "kind", "name", "uid"] {
             if json::text(owner, &format!("/{field}")).is_empty() {
                 let path = format!("metadata.ownerReferences[{index}].{field}");
@@ -82,7 +89,15 @@ fn built_in(kind: &Kind, object: &Value, causes: &mut Vec<Cause>) {
         }
         ("batch", "Job") => {
             pod::template(object, "spec", pod::ENDING, causes);
-            not_negative(object, &["/spec/parallelism", "/spec/completions", "/spec/backoffLimit"], causes);
+            not_negative(
+                object,
+                &[
+                    "/spec/parallelism",
+                    "/spec/completions",
+                    "/spec/backoffLimit",
+                ],
+                causes,
+            );
         }
         ("batch", "CronJob") => {
             required(object, &["spec.schedule"], causes);
@@ -99,7 +114,6 @@ fn built_in(kind: &Kind, object: &Value, causes: &mut Vec<Cause>) {
         ("apiextensions.k8s.io", _) => crd(object, causes),
         ("networking.k8s.io", "IngressClass") => required(object, &["spec.controller"], causes),
         ("networking.k8s.io", "Ingress") => ingress(object, causes),
-        ("coordination.k8s.io", _) | ("policy", _) => {}
         _ => {}
     }
 }
@@ -124,8 +138,15 @@ fn workload(object: &Value, causes: &mut Vec<Cause>) {
         ));
     }
     pod::template(object, "spec", &["Always"], causes);
-    for (index, template) in json::list(object, "/spec/volumeClaimTemplates").iter().enumerate() {
-        claim(template, &format!("spec.volumeClaimTemplates[{index}].spec"), causes);
+    for (index, template) in json::list(object, "/spec/volumeClaimTemplates")
+        .iter()
+        .enumerate()
+    {
+        claim(
+            template,
+            &format!("spec.volumeClaimTemplates[{index}].spec"),
+            causes,
+        );
     }
 }
 
@@ -147,7 +168,11 @@ fn service(object: &Value, causes: &mut Vec<Cause>) {
         let number = json::int(port, "/port", 0);
         if !(1..=65535).contains(&number) {
             let detail = "must be between 1 and 65535, inclusive";
-            causes.push(Cause::invalid(format!("{path}.port"), &Value::from(number), detail));
+            causes.push(Cause::invalid(
+                format!("{path}.port"),
+                &Value::from(number),
+                detail,
+            ));
         }
         let protocol = json::text(port, "/protocol");
         if !["SCTP", "TCP", "UDP"].contains(&protocol) {
@@ -172,9 +197,27 @@ fn claim(object: &Value, path: &str, causes: &mut Vec<Cause>) {
 }
 
 const VOLUME_SOURCES: &[&str] = &[
-    "awsElasticBlockStore", "azureDisk", "azureFile", "cephfs", "cinder", "csi", "fc", "flexVolume",
-    "flocker", "gcePersistentDisk", "glusterfs", "hostPath", "iscsi", "local", "nfs",
-    "photonPersistentDisk", "portworxVolume", "quobyte", "rbd", "scaleIO", "storageos",
+    "awsElasticBlockStore",
+    "azureDisk",
+    "azureFile",
+    "cephfs",
+    "cinder",
+    "csi",
+    "fc",
+    "flexVolume",
+    "flocker",
+    "gcePersistentDisk",
+    "glusterfs",
+    "hostPath",
+    "iscsi",
+    "local",
+    "nfs",
+    "photonPersistentDisk",
+    "portworxVolume",
+    "quobyte",
+    "rbd",
+    "scaleIO",
+    "storageos",
     "vsphereVolume",
 ];
 
@@ -185,7 +228,10 @@ fn volume(object: &Value, causes: &mut Vec<Cause>) {
     if !json::has(object, "/spec/capacity") {
         causes.push(Cause::required("spec.capacity", ""));
     }
-    if !VOLUME_SOURCES.iter().any(|source| json::has(object, &format!("/spec/{source}"))) {
+    if !VOLUME_SOURCES
+        .iter()
+        .any(|source| json::has(object, &format!("/spec/{source}")))
+    {
         causes.push(Cause::required("spec", "must specify a volume type"));
     }
 }
@@ -194,13 +240,25 @@ fn autoscaler(object: &Value, causes: &mut Vec<Cause>) {
     let max = json::int(object, "/spec/maxReplicas", 0);
     if max < 1 {
         let detail = "must be greater than 0";
-        causes.push(Cause::invalid("spec.maxReplicas", &Value::from(max), detail));
+        causes.push(Cause::invalid(
+            "spec.maxReplicas",
+            &Value::from(max),
+            detail,
+        ));
     }
     if max < json::int(object, "/spec/minReplicas", 1) {
         let detail = "must be greater than or equal to `minReplicas`";
-        causes.push(Cause::invalid("spec.maxReplicas", &Value::from(max), detail));
+        causes.push(Cause::invalid(
+            "spec.maxReplicas",
+            &Value::from(max),
+            detail,
+        ));
     }
-    required(object, &["spec.scaleTargetRef.kind", "spec.scaleTargetRef.name"], causes);
+    required(
+        object,
+        &["spec.scaleTargetRef.kind", "spec.scaleTargetRef.name"],
+        causes,
+    );
 }
 
 fn ingress(object: &Value, causes: &mut Vec<Cause>) {
@@ -211,15 +269,31 @@ fn ingress(object: &Value, causes: &mut Vec<Cause>) {
 }
 
 fn crd(object: &Value, causes: &mut Vec<Cause>) {
-    required(object, &["spec.group", "spec.names.plural", "spec.names.kind", "spec.scope"], causes);
+    required(
+        object,
+        &[
+            "spec.group",
+            "spec.names.plural",
+            "spec.names.kind",
+            "spec.scope",
+        ],
+        causes,
+    );
     if json::list(object, "/spec/versions").is_empty() {
         causes.push(Cause::required("spec.versions", ""));
     }
-    let expected =
-        format!("{}.{}", json::text(object, "/spec/names/plural"), json::text(object, "/spec/group"));
+    let expected = format!(
+        "{}.{}",
+        json::text(object, "/spec/names/plural"),
+        json::text(object, "/spec/group")
+    );
     if json::name(object) != expected {
         let detail = "must be spec.names.plural+\".\"+spec.group";
-        causes.push(Cause::invalid("metadata.name", &Value::from(json::name(object)), detail));
+        causes.push(Cause::invalid(
+            "metadata.name",
+            &Value::from(json::name(object)),
+            detail,
+        ));
     }
     for (index, version) in json::list(object, "/spec/versions").iter().enumerate() {
         if !json::has(version, "/schema/openAPIV3Schema") {
@@ -278,6 +352,10 @@ mod tests {
         after["spec"]["clusterIP"] = json!("None");
         after["spec"]["clusterIPs"] = json!(["None"]);
         let error = change(&Kinds::built_in().get("services"), &before, &after).unwrap_err();
-        assert!(error.message.contains("may not change once set"), "{}", error.message);
+        assert!(
+            error.message.contains("may not change once set"),
+            "{}",
+            error.message
+        );
     }
 }

@@ -51,9 +51,10 @@ struct Watching {
 pub(crate) fn open(inner: Arc<Inner>, request: WatchRequest) -> Response<Body> {
     let body = Body::from_stream(stream(inner, request));
     let mut response = Response::new(body);
-    response
-        .headers_mut()
-        .insert(header::CONTENT_TYPE, http::HeaderValue::from_static("application/json"));
+    response.headers_mut().insert(
+        header::CONTENT_TYPE,
+        http::HeaderValue::from_static("application/json"),
+    );
     response
 }
 
@@ -179,7 +180,10 @@ impl Watching {
 
     fn tell(&mut self, what: &str, object: &Value) {
         let state = self.inner.lock();
-        let shown = self.request.shape.one(&state.clock, &self.request.kind, object);
+        let shown = self
+            .request
+            .shape
+            .one(&state.clock, &self.request.kind, object);
         drop(state);
         self.queue.push_back(json!({"type": what, "object": shown}));
     }
@@ -191,13 +195,19 @@ impl Watching {
             "apiVersion": kind.api_version(),
             "metadata": {"resourceVersion": self.version.to_string(), "creationTimestamp": null},
         });
-        self.queue.push_back(json!({"type": "BOOKMARK", "object": object}));
+        self.queue
+            .push_back(json!({"type": "BOOKMARK", "object": object}));
     }
 
     fn end_with_gone(&mut self) {
-        let text = format!("too old resource version: {} ({})", self.version, self.version + 1);
+        let text = format!(
+            "too old resource version: {} ({})",
+            self.version,
+            self.version + 1
+        );
         let error = ApiError::gone(text);
-        self.queue.push_back(json!({"type": "ERROR", "object": error.to_json()}));
+        self.queue
+            .push_back(json!({"type": "ERROR", "object": error.to_json()}));
         self.done = true;
     }
 }

@@ -48,11 +48,19 @@ pub(crate) struct Options<'a> {
 impl<'a> Options<'a> {
     /// A write by a part of the cluster itself.
     pub fn by(manager: &'a str) -> Self {
-        Self { manager, subresource: "", dry_run: false, validation: FieldValidation::Ignore }
+        Self {
+            manager,
+            subresource: "",
+            dry_run: false,
+            validation: FieldValidation::Ignore,
+        }
     }
 
     pub fn status_by(manager: &'a str) -> Self {
-        Self { subresource: "status", ..Self::by(manager) }
+        Self {
+            subresource: "status",
+            ..Self::by(manager)
+        }
     }
 }
 
@@ -72,7 +80,8 @@ impl State {
         namespace: &str,
         object: Value,
     ) -> ApiResult<Arc<Value>> {
-        self.create(kind, namespace, object, &Options::by(manager)).map(|written| written.object)
+        self.create(kind, namespace, object, &Options::by(manager))
+            .map(|written| written.object)
     }
 
     /// Creates an object, as a POST does.
@@ -86,11 +95,12 @@ impl State {
         json::drop_nulls(&mut object);
         check_identity(kind, &object, namespace, "")?;
         let warnings = check_fields(kind, &mut object, options.validation)?;
-        self.insert(kind, namespace, object, options, false).map(|object| Written {
-            object,
-            created: true,
-            warnings,
-        })
+        self.insert(kind, namespace, object, options, false)
+            .map(|object| Written {
+                object,
+                created: true,
+                warnings,
+            })
     }
 
     /// Applies a configuration on the server's side, creating the object when it is absent.
@@ -120,10 +130,18 @@ impl State {
             return Err(ApiError::modified(kind, name));
         }
         let config = applicable(kind, config, options.subresource);
-        let writer = Writer { manager: options.manager, subresource: options.subresource, now: &stamp };
+        let writer = Writer {
+            manager: options.manager,
+            subresource: options.subresource,
+            now: &stamp,
+        };
         let merged = server_side::apply(kind, &live, &config, &writer, force)?;
         let object = self.replace(kind, &live, merged, options, true)?;
-        Ok(Written { object, created: false, warnings: Vec::new() })
+        Ok(Written {
+            object,
+            created: false,
+            warnings: Vec::new(),
+        })
     }
 
     fn apply_absent(
@@ -148,10 +166,18 @@ impl State {
         }
         let config = applicable(kind, config, "");
         let empty = json!({"apiVersion": kind.api_version(), "kind": kind.kind});
-        let writer = Writer { manager: options.manager, subresource: "", now: stamp };
+        let writer = Writer {
+            manager: options.manager,
+            subresource: "",
+            now: stamp,
+        };
         let object = server_side::apply(kind, &empty, &config, &writer, false)?;
         let object = self.insert(kind, namespace, object, options, true)?;
-        Ok(Written { object, created: true, warnings: Vec::new() })
+        Ok(Written {
+            object,
+            created: true,
+            warnings: Vec::new(),
+        })
     }
 
     /// Changes an object, as PUT and the plain patches do. `make` gets the live object.
@@ -162,8 +188,9 @@ impl State {
         options: &Options<'_>,
         make: impl FnOnce(&Value) -> ApiResult<Value>,
     ) -> ApiResult<Written> {
-        let live =
-            self.live(kind, namespace, name).ok_or_else(|| ApiError::not_found(kind, name))?;
+        let live = self
+            .live(kind, namespace, name)
+            .ok_or_else(|| ApiError::not_found(kind, name))?;
         let mut object = make(&live)?;
         json::drop_nulls(&mut object);
         check_identity(kind, &object, namespace, name)?;
@@ -174,7 +201,11 @@ impl State {
             return Err(ApiError::modified(kind, name));
         }
         let object = self.replace(kind, &live, object, options, false)?;
-        Ok(Written { object, created: false, warnings })
+        Ok(Written {
+            object,
+            created: false,
+            warnings,
+        })
     }
 
     /// The live object in the version of `kind`; it may have been written in another one.
@@ -210,7 +241,11 @@ impl State {
         // What the server allocates from here on has no owner.
         if !managed_already {
             let now = self.clock.stamp();
-            let writer = Writer { manager: options.manager, subresource: "", now: &now };
+            let writer = Writer {
+                manager: options.manager,
+                subresource: "",
+                now: &now,
+            };
             managed::record_update(kind, &unowned(kind, &object), &mut object, &writer);
         }
         admission::prepare_new(self, kind, &mut object);
@@ -228,7 +263,12 @@ impl State {
     fn new_metadata(&mut self, kind: &Kind, namespace: &str, object: &mut Value) {
         json::set(object, "/apiVersion", kind.api_version());
         json::set(object, "/kind", kind.kind.clone());
-        for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "generation", "selfLink"] {
+        for field in [
+            "deletionTimestamp",
+            "deletionGracePeriodSeconds",
+            "generation",
+            "selfLink",
+        ] {
             json::remove(object, &format!("/metadata/{field}"));
         }
         if kind.namespaced {
@@ -286,8 +326,11 @@ impl State {
         count_generation(kind, live, &mut object);
         if !managed_already {
             let now = self.clock.stamp();
-            let writer =
-                Writer { manager: options.manager, subresource: options.subresource, now: &now };
+            let writer = Writer {
+                manager: options.manager,
+                subresource: options.subresource,
+                now: &now,
+            };
             managed::record_update(kind, live, &mut object, &writer);
         }
         if object == **live {
@@ -296,7 +339,7 @@ impl State {
         if options.dry_run {
             return Ok(Arc::new(object));
         }
-        self.store_change(kind, live, object)
+        Ok(self.store_change(kind, live, object))
     }
 
     /// Stores an object to which an apply was merged already.
@@ -311,19 +354,20 @@ impl State {
     }
 
     /// Writes the object, or removes it when this write took the last thing that held it.
-    fn store_change(&mut self, kind: &Kind, live: &Value, object: Value) -> ApiResult<Arc<Value>> {
+    fn store_change(&mut self, kind: &Kind, live: &Value, object: Value) -> Arc<Value> {
         if kind.is(DEFINITIONS) && is_established(&object) {
             self.kinds.register_crd(&object);
         }
         let held = !json::list(live, "/metadata/finalizers").is_empty()
             && json::list(&object, "/metadata/finalizers").is_empty();
         let graceless = json::int(&object, "/metadata/deletionGracePeriodSeconds", 0) == 0;
-        let in_namespace = kind.is("namespaces") && !json::list(&object, "/spec/finalizers").is_empty();
+        let in_namespace =
+            kind.is("namespaces") && !json::list(&object, "/spec/finalizers").is_empty();
         let stored = self.store.put(&kind.storage(), object);
         if json::is_deleting(&stored) && held && graceless && !in_namespace {
             self.remove_now(kind, &stored);
         }
-        Ok(stored)
+        stored
     }
 }
 
@@ -341,7 +385,10 @@ fn unowned(kind: &Kind, object: &Value) -> Value {
 }
 
 /// A fresh UID. The simulated server is a source of ids, as etcd's clients are not.
-#[expect(clippy::disallowed_methods, reason = "an API server makes UIDs on its own; no port is asked")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "an API server makes UIDs on its own; no port is asked"
+)]
 pub(crate) fn new_uid() -> String {
     Uuid::new_v4().to_string()
 }
@@ -371,11 +418,14 @@ fn name_it(kind: &Kind, object: &mut Value) -> ApiResult<()> {
     }
     let prefix = json::text(object, "/metadata/generateName").to_owned();
     if prefix.is_empty() {
-        let cause =
-            Cause::required("metadata.name", "name or generateName is required");
+        let cause = Cause::required("metadata.name", "name or generateName is required");
         return Err(ApiError::invalid(kind, "", &[cause]));
     }
-    json::set(object, "/metadata/name", format!("{prefix}{}", random_suffix()));
+    json::set(
+        object,
+        "/metadata/name",
+        format!("{prefix}{}", random_suffix()),
+    );
     Ok(())
 }
 
@@ -415,11 +465,13 @@ fn check_apply_metadata(kind: &Kind, config: &Value, namespace: &str, name: &str
         return Err(ApiError::bad_request("metadata.managedFields must be nil"));
     }
     if json::kind(config).is_empty() || json::text(config, "/apiVersion").is_empty() {
-        return Err(ApiError::bad_request(
-            "invalid object type: /, Kind=",
-        ));
+        return Err(ApiError::bad_request("invalid object type: /, Kind="));
     }
-    let name = if json::name(config).is_empty() { "" } else { name };
+    let name = if json::name(config).is_empty() {
+        ""
+    } else {
+        name
+    };
     check_identity(kind, config, namespace, name)
 }
 
@@ -458,12 +510,15 @@ fn check_fields(
     };
     let unknown = typed::drop_unknown_fields(kind, object)
         .map_err(|detail| refused(format!("json: {detail}")))?;
-    let texts: Vec<String> =
-        unknown.iter().map(|path| format!("unknown field \"{path}\"")).collect();
+    let texts: Vec<String> = unknown
+        .iter()
+        .map(|path| format!("unknown field \"{path}\""))
+        .collect();
     match validation {
-        FieldValidation::Strict if !texts.is_empty() => {
-            Err(refused(format!("strict decoding error: {}", texts.join(", "))))
-        }
+        FieldValidation::Strict if !texts.is_empty() => Err(refused(format!(
+            "strict decoding error: {}",
+            texts.join(", ")
+        ))),
         FieldValidation::Ignore => Ok(Vec::new()),
         FieldValidation::Strict | FieldValidation::Warn => Ok(texts),
     }
@@ -527,14 +582,23 @@ fn number_quantities(value: &mut Value) {
 /// What an apply may claim: no server-owned metadata, and only its own half of the object.
 fn applicable(kind: &Kind, mut config: Value, subresource: &str) -> Value {
     for field in [
-        "uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "selfLink",
+        "uid",
+        "resourceVersion",
+        "generation",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "selfLink",
         "deletionGracePeriodSeconds",
     ] {
         json::remove(&mut config, &format!("/metadata/{field}"));
     }
     if subresource == "status" {
-        json::as_map(&mut config)
-            .retain(|field, _| matches!(field.as_str(), "apiVersion" | "kind" | "metadata" | "status"));
+        json::as_map(&mut config).retain(|field, _| {
+            matches!(
+                field.as_str(),
+                "apiVersion" | "kind" | "metadata" | "status"
+            )
+        });
         if let Some(metadata) = config.get_mut("metadata") {
             json::as_map(metadata).retain(|field, _| field == "name" || field == "namespace");
         }
@@ -572,8 +636,12 @@ fn keep_metadata(live: &Value, object: &mut Value) {
     }
     for empty in ["finalizers", "ownerReferences", "labels", "annotations"] {
         let pointer = format!("/metadata/{empty}");
-        let is_empty = json::at(object, &pointer).as_array().is_some_and(Vec::is_empty)
-            || json::at(object, &pointer).as_object().is_some_and(serde_json::Map::is_empty);
+        let is_empty = json::at(object, &pointer)
+            .as_array()
+            .is_some_and(Vec::is_empty)
+            || json::at(object, &pointer)
+                .as_object()
+                .is_some_and(serde_json::Map::is_empty);
         if is_empty {
             json::remove(object, &pointer);
         }

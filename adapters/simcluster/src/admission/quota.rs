@@ -57,7 +57,10 @@ pub(crate) fn check(state: &State, kind: &Kind, object: &Value) -> ApiResult<()>
 /// What of a quota's limits is used now, for its status.
 pub(crate) fn usage(state: &State, quota: &Value) -> BTreeMap<String, i64> {
     let namespace = json::namespace(quota);
-    hard(quota).into_iter().map(|(key, _)| (key.clone(), count(state, namespace, &key))).collect()
+    hard(quota)
+        .into_iter()
+        .map(|(key, _)| (key.clone(), count(state, namespace, &key)))
+        .collect()
 }
 
 fn hard(quota: &Value) -> Vec<(String, i64)> {
@@ -65,7 +68,10 @@ fn hard(quota: &Value) -> Vec<(String, i64)> {
         .into_iter()
         .flatten()
         .filter_map(|(key, value)| {
-            let number = value.as_str().and_then(|v| v.parse().ok()).or_else(|| value.as_i64())?;
+            let number = value
+                .as_str()
+                .and_then(|v| v.parse().ok())
+                .or_else(|| value.as_i64())?;
             (COUNTED.contains(&key.as_str()) || key.starts_with("count/"))
                 .then(|| (key.clone(), number))
         })
@@ -86,6 +92,10 @@ fn count(state: &State, namespace: &str, key: &str) -> i64 {
     let ended = |object: &Value| {
         key == "pods" && matches!(json::text(object, "/status/phase"), "Succeeded" | "Failed")
     };
-    let number = state.store.list(storage, namespace).filter(|object| !ended(object)).count();
+    let number = state
+        .store
+        .list(storage, namespace)
+        .filter(|object| !ended(object))
+        .count();
     i64::try_from(number).unwrap_or(i64::MAX)
 }

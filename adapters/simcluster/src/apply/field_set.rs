@@ -25,7 +25,10 @@ impl FieldSet {
 
     /// Whether the set has `path` or anything below it.
     pub fn reaches(&self, path: &[String]) -> bool {
-        self.0.range(path.to_vec()..).next().is_some_and(|found| found.starts_with(path))
+        self.0
+            .range(path.to_vec()..)
+            .next()
+            .is_some_and(|found| found.starts_with(path))
     }
 
     /// Removes `path` and everything below it.
@@ -44,7 +47,9 @@ impl FieldSet {
         for path in &self.0 {
             let mut here = &mut root;
             for element in path {
-                here = crate::json::as_map(here).entry(element.clone()).or_insert_with(|| json!({}));
+                here = crate::json::as_map(here)
+                    .entry(element.clone())
+                    .or_insert_with(|| json!({}));
             }
         }
         mark_members(&mut root, &mut Vec::new(), self);
@@ -54,7 +59,9 @@ impl FieldSet {
 
 /// Writes the "." of nodes that are members themselves and have members below.
 fn mark_members(node: &mut Value, path: &mut Path, set: &FieldSet) {
-    let Some(members) = node.as_object_mut() else { return };
+    let Some(members) = node.as_object_mut() else {
+        return;
+    };
     if !members.is_empty() && !path.is_empty() && set.contains(path) {
         members.insert(".".to_owned(), json!({}));
     }
@@ -66,7 +73,9 @@ fn mark_members(node: &mut Value, path: &mut Path, set: &FieldSet) {
 }
 
 fn read(node: &Value, path: &mut Path, set: &mut BTreeSet<Path>) {
-    let Some(members) = node.as_object() else { return };
+    let Some(members) = node.as_object() else {
+        return;
+    };
     if members.is_empty() && !path.is_empty() {
         set.insert(path.clone());
     }
@@ -91,7 +100,12 @@ pub(crate) struct Visit<'a> {
 
 /// Walks an object in the steps of its merge rules, containers before what they hold.
 pub(crate) fn walk(kind: &Kind, object: &Value, visit: &mut dyn FnMut(Visit<'_>)) {
-    let mut walker = Walker { kind, path: Vec::new(), names: Vec::new(), visit };
+    let mut walker = Walker {
+        kind,
+        path: Vec::new(),
+        names: Vec::new(),
+        visit,
+    };
     for (field, value) in object.as_object().into_iter().flatten() {
         if field == "apiVersion" || field == "kind" {
             continue;
@@ -162,7 +176,11 @@ impl Walker<'_, '_> {
     }
 
     fn report(&mut self, value: &Value, leaf: bool) {
-        (self.visit)(Visit { path: &self.path, value, leaf });
+        (self.visit)(Visit {
+            path: &self.path,
+            value,
+            leaf,
+        });
     }
 }
 
@@ -247,20 +265,37 @@ fn is_struct(kind: &Kind, path: &[String]) -> bool {
     if kind.is_custom() {
         return names == ["f:metadata"];
     }
-    match names.as_slice() {
-        ["f:spec", "f:template", ..] if kind.kind == "ReplicationController" => false,
-        ["f:status", "f:conditions"] => kind.kind == "CustomResourceDefinition",
-        ["f:spec", "f:template"] => true,
-        ["f:template"] => kind.kind == "PodTemplate",
-        ["f:metadata" | "f:spec" | "f:status"]
-        | [.., "f:spec", "f:template" | "f:strategy" | "f:updateStrategy" | "f:jobTemplate"]
-        | [.., "f:template" | "f:jobTemplate", "f:metadata" | "f:spec"]
-        | [.., "f:spec", "f:containers"]
-        | ["f:spec", "f:resources" | "f:source" | "f:names" | "f:podSelector" | "f:serviceName" | "f:scaleTargetRef"]
-        | ["f:status", "f:loadBalancer" | "f:acceptedNames"] => true,
+    if kind.kind == "ReplicationController" && names.starts_with(&["f:spec", "f:template"]) {
+        return false;
+    }
+    let (last, above) = names
+        .split_last()
+        .map_or(("", &[][..]), |(last, above)| (*last, above));
+    match (above, last) {
+        ([], "f:template") => kind.kind == "PodTemplate",
+        (["f:status"], "f:conditions") => kind.kind == "CustomResourceDefinition",
+        ([], _) => matches!(last, "f:metadata" | "f:spec" | "f:status"),
+        (["f:status"], _) => matches!(last, "f:loadBalancer" | "f:acceptedNames"),
+        ([.., "f:template" | "f:jobTemplate"], _) => matches!(last, "f:metadata" | "f:spec"),
+        ([.., "f:spec"], _) => STRUCTS_OF_SPECS.contains(&last),
         _ => false,
     }
 }
+
+/// What specs of any kind always have.
+const STRUCTS_OF_SPECS: &[&str] = &[
+    "f:containers",
+    "f:jobTemplate",
+    "f:names",
+    "f:podSelector",
+    "f:resources",
+    "f:scaleTargetRef",
+    "f:serviceName",
+    "f:source",
+    "f:strategy",
+    "f:template",
+    "f:updateStrategy",
+];
 
 /// A path as conflicts name it: `.spec.containers[name="web"].image`.
 pub(crate) fn display(path: &[String]) -> String {
@@ -279,9 +314,9 @@ pub(crate) fn display(path: &[String]) -> String {
                     .flatten()
                     .map(|(key, value)| format!("{key}={value}"))
                     .collect();
-                text.push_str(&format!("[{}]", pairs.join(",")));
+                text.extend(["[", &pairs.join(","), "]"]);
             }
-            Some((_, value)) => text.push_str(&format!("[={value}]")),
+            Some((_, value)) => text.extend(["[=", value, "]"]),
             None => text.push_str(element),
         }
     }
@@ -303,17 +338,18 @@ mod tests {
         assert_eq!(
             fields,
             json!({"f:spec": {"f:replicas": {}, "f:template": {"f:spec": {"f:containers": {
-                "k:{\"name\":\"web\"}": {".": {}, "f:image": {}, "f:name": {}, "f:ports": {
-                    "k:{\"containerPort\":80,\"protocol\":\"TCP\"}": {".": {}, "f:containerPort": {}}
-                }}}}}}})
+            "k:{\"name\":\"web\"}": {".": {}, "f:image": {}, "f:name": {}, "f:ports": {
+                "k:{\"containerPort\":80,\"protocol\":\"TCP\"}": {".": {}, "f:containerPort": {}}
+            }}}}}}})
         );
         assert_eq!(FieldSet::from_fields_v1(&fields), set);
     }
 
     #[test]
     fn paths_are_shown_as_conflicts_show_them() {
-        let path: Path =
-            ["f:spec", "f:containers", "k:{\"name\":\"web\"}", "f:image"].map(str::to_owned).into();
+        let path: Path = ["f:spec", "f:containers", "k:{\"name\":\"web\"}", "f:image"]
+            .map(str::to_owned)
+            .into();
         assert_eq!(display(&path), ".spec.containers[name=\"web\"].image");
     }
 

@@ -28,7 +28,11 @@ impl Entry {
     fn from_json(entry: &Value) -> Self {
         Self {
             manager: json::text(entry, "/manager").to_owned(),
-            operation: if json::text(entry, "/operation") == APPLY { APPLY } else { UPDATE },
+            operation: if json::text(entry, "/operation") == APPLY {
+                APPLY
+            } else {
+                UPDATE
+            },
             api_version: json::text(entry, "/apiVersion").to_owned(),
             subresource: json::text(entry, "/subresource").to_owned(),
             time: json::text(entry, "/time").to_owned(),
@@ -53,12 +57,23 @@ impl Entry {
 }
 
 pub(crate) fn read(object: &Value) -> Vec<Entry> {
-    json::list(object, "/metadata/managedFields").iter().map(Entry::from_json).collect()
+    json::list(object, "/metadata/managedFields")
+        .iter()
+        .map(Entry::from_json)
+        .collect()
 }
 
 pub(crate) fn write(object: &mut Value, entries: &[Entry]) {
     let mut kept: Vec<&Entry> = entries.iter().filter(|e| !e.fields.is_empty()).collect();
-    kept.sort_by_key(|e| (e.operation, &e.time, &e.manager, &e.api_version, &e.subresource));
+    kept.sort_by_key(|e| {
+        (
+            e.operation,
+            &e.time,
+            &e.manager,
+            &e.api_version,
+            &e.subresource,
+        )
+    });
     let entries: Vec<Value> = kept.into_iter().map(Entry::to_json).collect();
     if entries.is_empty() {
         json::remove(object, "/metadata/managedFields");
@@ -80,7 +95,9 @@ pub(crate) struct Writer<'a> {
 /// `after` may bring a list of its own (a client resets it with an empty one); else the list of
 /// `before` goes on.
 pub(crate) fn record_update(kind: &Kind, before: &Value, after: &mut Value, writer: &Writer<'_>) {
-    let brought = json::at(after, "/metadata/managedFields").as_array().cloned();
+    let brought = json::at(after, "/metadata/managedFields")
+        .as_array()
+        .cloned();
     let mut entries = match brought.as_deref() {
         Some([]) => Vec::new(),
         Some([only]) if *only == json!({}) => Vec::new(),
@@ -134,7 +151,9 @@ pub(crate) fn set_apply_entry(
     writer: &Writer<'_>,
 ) {
     let fields = claimed(kind, config);
-    let mine = entries.iter_mut().find(|e| e.is(writer.manager, APPLY, writer.subresource));
+    let mine = entries
+        .iter_mut()
+        .find(|e| e.is(writer.manager, APPLY, writer.subresource));
     if let Some(entry) = mine {
         if entry.fields != fields {
             writer.now.clone_into(&mut entry.time);

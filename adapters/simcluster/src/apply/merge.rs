@@ -14,14 +14,23 @@ pub(crate) fn merge(kind: &Kind, live: &mut Value, config: &Value) {
 fn merge_value(kind: &Kind, names: &mut Vec<String>, live: &mut Value, config: &Value) {
     let rule = {
         let path: Vec<&str> = names.iter().map(String::as_str).collect();
-        if path.is_empty() { Merge::Granular } else { merge_rule(kind, &path, config) }
+        if path.is_empty() {
+            Merge::Granular
+        } else {
+            merge_rule(kind, &path, config)
+        }
     };
     match (rule, config) {
         (Merge::Granular, Value::Object(members)) => {
             let live = json::as_map(live);
             for (field, value) in members {
                 names.push(field.clone());
-                merge_value(kind, names, live.entry(field.clone()).or_insert(Value::Null), value);
+                merge_value(
+                    kind,
+                    names,
+                    live.entry(field.clone()).or_insert(Value::Null),
+                    value,
+                );
                 names.pop();
             }
         }
@@ -49,16 +58,21 @@ fn merge_items(
 ) {
     for item in items {
         let key = item_key(keys, item);
-        let index = live.iter().position(|have| item_key(keys, have) == key).unwrap_or_else(|| {
-            live.push(Value::Object(serde_json::Map::new()));
-            live.len() - 1
-        });
+        let index = live
+            .iter()
+            .position(|have| item_key(keys, have) == key)
+            .unwrap_or_else(|| {
+                live.push(Value::Object(serde_json::Map::new()));
+                live.len() - 1
+            });
         if is_atomic_item(names) {
             live[index] = item.clone();
             continue;
         }
         for (field, value) in item.as_object().into_iter().flatten() {
-            let target = json::as_map(&mut live[index]).entry(field.clone()).or_insert(Value::Null);
+            let target = json::as_map(&mut live[index])
+                .entry(field.clone())
+                .or_insert(Value::Null);
             names.push(field.clone());
             merge_value(kind, names, target, value);
             names.pop();
@@ -75,12 +89,16 @@ fn as_list(value: &mut Value) -> &mut Vec<Value> {
 
 /// Removes what stands at `path`, and the containers that this leaves empty.
 pub(crate) fn remove_path(object: &mut Value, path: &[String]) {
-    let Some((element, rest)) = path.split_first() else { return };
+    let Some((element, rest)) = path.split_first() else {
+        return;
+    };
     if rest.is_empty() {
         remove_element(object, element);
         return;
     }
-    let Some(below) = step(object, element) else { return };
+    let Some(below) = step(object, element) else {
+        return;
+    };
     remove_path(below, rest);
     let emptied = below.as_object().is_some_and(serde_json::Map::is_empty)
         || below.as_array().is_some_and(Vec::is_empty);
@@ -112,7 +130,10 @@ fn remove_element(object: &mut Value, element: &str) {
 fn step<'a>(object: &'a mut Value, element: &str) -> Option<&'a mut Value> {
     match element.split_once(':')? {
         ("f", name) => object.get_mut(name),
-        ("k", _) => object.as_array_mut()?.iter_mut().find(|item| has_key(item, element)),
+        ("k", _) => object
+            .as_array_mut()?
+            .iter_mut()
+            .find(|item| has_key(item, element)),
         _ => None,
     }
 }

@@ -24,8 +24,16 @@ pub(crate) enum Merge {
 /// Rows match the end of a path of field names, list items left out. The first match counts.
 const LIST_MAPS: &[(&str, &[&str], &[&str])] = &[
     ("Service", &["spec", "ports"], &["port", "protocol"]),
-    ("*", &["containers", "ports"], &["containerPort", "protocol"]),
-    ("*", &["initContainers", "ports"], &["containerPort", "protocol"]),
+    (
+        "*",
+        &["containers", "ports"],
+        &["containerPort", "protocol"],
+    ),
+    (
+        "*",
+        &["initContainers", "ports"],
+        &["containerPort", "protocol"],
+    ),
     ("*", &["spec", "containers"], &["name"]),
     ("*", &["spec", "initContainers"], &["name"]),
     ("*", &["spec", "ephemeralContainers"], &["name"]),
@@ -34,7 +42,11 @@ const LIST_MAPS: &[(&str, &[&str], &[&str])] = &[
     ("*", &["spec", "hostAliases"], &["ip"]),
     ("*", &["spec", "schedulingGates"], &["name"]),
     ("*", &["spec", "resourceClaims"], &["name"]),
-    ("*", &["spec", "topologySpreadConstraints"], &["topologyKey", "whenUnsatisfiable"]),
+    (
+        "*",
+        &["spec", "topologySpreadConstraints"],
+        &["topologyKey", "whenUnsatisfiable"],
+    ),
     ("*", &["ontainers", "env"], &["name"]),
     ("*", &["ontainers", "volumeMounts"], &["mountPath"]),
     ("*", &["ontainers", "volumeDevices"], &["devicePath"]),
@@ -46,7 +58,11 @@ const LIST_MAPS: &[(&str, &[&str], &[&str])] = &[
     ("ServiceAccount", &["secrets"], &["name"]),
     ("ValidatingWebhookConfiguration", &["webhooks"], &["name"]),
     ("MutatingWebhookConfiguration", &["webhooks"], &["name"]),
-    ("ValidatingWebhookConfiguration", &["webhooks", "matchConditions"], &["name"]),
+    (
+        "ValidatingWebhookConfiguration",
+        &["webhooks", "matchConditions"],
+        &["name"],
+    ),
 ];
 
 const SETS: &[(&str, &[&str])] = &[("*", &["metadata", "finalizers"]), ("Node", &["podCIDRs"])];
@@ -97,11 +113,16 @@ pub(crate) fn merge_rule(kind: &Kind, path: &[&str], value: &Value) -> Merge {
 }
 
 fn is_atomic_map(kind: &Kind, path: &[&str]) -> bool {
-    ATOMIC_MAPS.iter().any(|(of, tail)| is_kind(of, kind) && ends_with(path, tail))
+    ATOMIC_MAPS
+        .iter()
+        .any(|(of, tail)| is_kind(of, kind) && ends_with(path, tail))
 }
 
 fn list_rule(kind: &Kind, path: &[&str]) -> Merge {
-    if SETS.iter().any(|(of, tail)| is_kind(of, kind) && ends_with(path, tail)) {
+    if SETS
+        .iter()
+        .any(|(of, tail)| is_kind(of, kind) && ends_with(path, tail))
+    {
         return Merge::Set;
     }
     LIST_MAPS
@@ -133,7 +154,11 @@ fn custom_rule(schema: &Value, path: &[&str], value: &Value) -> Merge {
             here = items;
         }
         let named = json::at(here, &format!("/properties/{}", json::escape(field)));
-        here = if named.is_object() { named } else { json::at(here, "/additionalProperties") };
+        here = if named.is_object() {
+            named
+        } else {
+            json::at(here, "/additionalProperties")
+        };
     }
     match value {
         Value::Object(_) => match json::text(here, "/x-kubernetes-map-type") {
@@ -157,9 +182,9 @@ fn custom_rule(schema: &Value, path: &[&str], value: &Value) -> Merge {
 
 /// Whether the items of this list are one value each.
 pub(crate) fn is_atomic_item(names: &[String]) -> bool {
-    names.last().is_some_and(|name| {
-        matches!(name.as_str(), "ownerReferences" | "imagePullSecrets")
-    })
+    names
+        .last()
+        .is_some_and(|name| matches!(name.as_str(), "ownerReferences" | "imagePullSecrets"))
 }
 
 /// The path element of a list item: `k:{"name":"web"}`. Absent protocols count as TCP.

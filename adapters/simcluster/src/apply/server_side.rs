@@ -34,7 +34,11 @@ pub(crate) fn apply(
     prune(kind, &mut merged, config, &last, &entries, writer);
 
     let difference = compare(kind, live, &merged);
-    let conflicts = find_conflicts(&entries, &difference.written().cloned().collect::<Vec<_>>(), writer);
+    let conflicts = find_conflicts(
+        &entries,
+        &difference.written().cloned().collect::<Vec<_>>(),
+        writer,
+    );
     if !conflicts.is_empty() && !force {
         return Err(conflict_error(&conflicts));
     }
@@ -68,7 +72,11 @@ fn prune(
             .any(|e| e.fields.reaches(path))
     };
     // Containers come before what they hold, so a whole list item goes in one piece.
-    for path in last.0.iter().filter(|path| !now.reaches(path) && !kept_by_others(path)) {
+    for path in last
+        .0
+        .iter()
+        .filter(|path| !now.reaches(path) && !kept_by_others(path))
+    {
         remove_path(merged, path);
     }
 }
@@ -86,7 +94,11 @@ fn find_conflicts(entries: &[Entry], written: &[Path], writer: &Writer<'_>) -> V
             continue;
         }
         for path in written.iter().filter(|path| entry.fields.contains(path)) {
-            conflicts.push(Conflict { entry_index, who: who(entry), path: path.clone() });
+            conflicts.push(Conflict {
+                entry_index,
+                who: who(entry),
+                path: path.clone(),
+            });
         }
     }
     conflicts
@@ -106,7 +118,11 @@ fn who(entry: &Entry) -> String {
 fn conflict_error(conflicts: &[Conflict]) -> ApiError {
     let message = match conflicts {
         [one] => {
-            format!("Apply failed with 1 conflict: conflict with {}: {}", one.who, display(&one.path))
+            format!(
+                "Apply failed with 1 conflict: conflict with {}: {}",
+                one.who,
+                display(&one.path)
+            )
         }
         many => {
             let mut by_manager: BTreeMap<&str, Vec<String>> = BTreeMap::new();
@@ -118,7 +134,11 @@ fn conflict_error(conflicts: &[Conflict]) -> ApiError {
                 .into_iter()
                 .map(|(who, lines)| format!("conflicts with {who}:\n{}", lines.join("\n")))
                 .collect();
-            format!("Apply failed with {} conflicts: {}", many.len(), parts.join("\n"))
+            format!(
+                "Apply failed with {} conflicts: {}",
+                many.len(),
+                parts.join("\n")
+            )
         }
     };
     let causes: Vec<Cause> = conflicts
@@ -140,7 +160,11 @@ mod tests {
     use crate::kinds::Kinds;
 
     fn by(manager: &str) -> Writer<'_> {
-        Writer { manager, subresource: "", now: "2026-01-01T00:00:00Z" }
+        Writer {
+            manager,
+            subresource: "",
+            now: "2026-01-01T00:00:00Z",
+        }
     }
 
     fn deployment(replicas: i64, image: &str) -> Value {
@@ -149,7 +173,13 @@ mod tests {
     }
 
     fn apply_to(live: &Value, config: &Value, who: &str, force: bool) -> ApiResult<Value> {
-        apply(&Kinds::built_in().get("deployments.apps"), live, config, &by(who), force)
+        apply(
+            &Kinds::built_in().get("deployments.apps"),
+            live,
+            config,
+            &by(who),
+            force,
+        )
     }
 
     #[test]
@@ -161,7 +191,10 @@ mod tests {
             refused.message,
             "Apply failed with 1 conflict: conflict with \"a\": .spec.replicas"
         );
-        assert_eq!(refused.details["causes"][0]["reason"], "FieldManagerConflict");
+        assert_eq!(
+            refused.details["causes"][0]["reason"],
+            "FieldManagerConflict"
+        );
     }
 
     #[test]
@@ -170,7 +203,11 @@ mod tests {
         let taken = apply_to(&live, &deployment(2, "web:1"), "b", true).unwrap();
         assert_eq!(taken["spec"]["replicas"], 2);
         let again = apply_to(&taken, &deployment(1, "web:1"), "a", false).unwrap_err();
-        assert!(again.message.contains("conflict with \"b\""), "{}", again.message);
+        assert!(
+            again.message.contains("conflict with \"b\""),
+            "{}",
+            again.message
+        );
     }
 
     #[test]
@@ -205,7 +242,9 @@ mod tests {
         let mut live = apply_to(&json!({}), &two, "a", false).unwrap();
         live["spec"]["template"]["spec"]["containers"][1]["imagePullPolicy"] = json!("Always");
         let one = apply_to(&live, &deployment(1, "web:1"), "a", false).unwrap();
-        let containers = one["spec"]["template"]["spec"]["containers"].as_array().unwrap();
+        let containers = one["spec"]["template"]["spec"]["containers"]
+            .as_array()
+            .unwrap();
         assert_eq!(containers.len(), 1, "{one}");
     }
 }

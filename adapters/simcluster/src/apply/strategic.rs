@@ -22,7 +22,9 @@ fn patch_map(
     patch: &Value,
 ) -> ApiResult<()> {
     let Some(members) = patch.as_object() else {
-        return Err(ApiError::bad_request("a strategic merge patch must be an object"));
+        return Err(ApiError::bad_request(
+            "a strategic merge patch must be an object",
+        ));
     };
     match json::text(patch, "/$patch") {
         "replace" => {
@@ -103,8 +105,14 @@ fn patch_items(
     target: &mut Value,
     items: &[Value],
 ) -> ApiResult<()> {
-    if items.iter().any(|item| json::text(item, "/$patch") == "replace") {
-        let rest = items.iter().filter(|item| item.get("$patch").is_none()).cloned();
+    if items
+        .iter()
+        .any(|item| json::text(item, "/$patch") == "replace")
+    {
+        let rest = items
+            .iter()
+            .filter(|item| item.get("$patch").is_none())
+            .cloned();
         *target = rest.collect();
         return Ok(());
     }
@@ -113,7 +121,9 @@ fn patch_items(
     }
     for item in items {
         let wanted = item.get(key).ok_or_else(|| {
-            ApiError::bad_request(format!("map: {item} does not contain declared merge key: {key}"))
+            ApiError::bad_request(format!(
+                "map: {item} does not contain declared merge key: {key}"
+            ))
         })?;
         let have = json::list_mut(target, "");
         let index = have.iter().position(|h| h.get(key) == Some(wanted));
@@ -146,9 +156,9 @@ fn reorder(kind: &Kind, names: &[String], before: &Value, target: &mut Value, pa
         else {
             continue;
         };
-        let mut path: Vec<&str> = names.iter().map(String::as_str).collect();
-        path.push(field);
-        let key = match merge_rule(kind, &path, &Value::Array(Vec::new())) {
+        let mut full: Vec<&str> = names.iter().map(String::as_str).collect();
+        full.push(field);
+        let key = match merge_rule(kind, &full, &Value::Array(Vec::new())) {
             Merge::ListMap(keys) => keys.first().cloned(),
             Merge::Set => None,
             Merge::Granular | Merge::Atomic => continue,
@@ -156,8 +166,10 @@ fn reorder(kind: &Kind, names: &[String], before: &Value, target: &mut Value, pa
         if ordered && !explicit {
             continue;
         }
-        let identity =
-            |item: &Value| key.as_ref().map_or(item.clone(), |k| item[k.as_str()].clone());
+        let identity = |item: &Value| {
+            key.as_ref()
+                .map_or(item.clone(), |k| item[k.as_str()].clone())
+        };
         let order: Vec<Value> = order.iter().map(identity).collect();
         let was: Vec<Value> = json::list(before, &format!("/{}", json::escape(field)))
             .iter()
@@ -174,8 +186,9 @@ fn interleave(
     identity: impl Fn(&Value) -> Value,
 ) -> Vec<Value> {
     let place = |list: &[Value], item: &Value| list.iter().position(|o| *o == identity(item));
-    let (mut named, mut others): (Vec<Value>, Vec<Value>) =
-        items.into_iter().partition(|item| place(order, item).is_some());
+    let (mut named, mut others): (Vec<Value>, Vec<Value>) = items
+        .into_iter()
+        .partition(|item| place(order, item).is_some());
     named.sort_by_key(|item| place(order, item));
     others.reverse();
     let mut merged = Vec::new();
@@ -200,7 +213,12 @@ mod tests {
     use serde_json::json;
 
     fn patched(mut target: Value, changes: &Value) -> Value {
-        patch(&Kinds::built_in().get("deployments.apps"), &mut target, changes).unwrap();
+        patch(
+            &Kinds::built_in().get("deployments.apps"),
+            &mut target,
+            changes,
+        )
+        .unwrap();
         target
     }
 

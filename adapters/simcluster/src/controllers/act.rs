@@ -23,11 +23,13 @@ impl Pass<'_> {
             return;
         }
         let at = (json::namespace(object), json::name(object));
-        let written = self.state.update(kind, at, &Options::status_by(manager), |live| {
-            let mut next = live.clone();
-            json::set(&mut next, "/status", status);
-            Ok(next)
-        });
+        let written = self
+            .state
+            .update(kind, at, &Options::status_by(manager), |live| {
+                let mut next = live.clone();
+                json::set(&mut next, "/status", status);
+                Ok(next)
+            });
         ignore_missing(written.map(|_| ()));
     }
 
@@ -57,11 +59,13 @@ impl Pass<'_> {
         change: impl FnOnce(&mut Value),
     ) {
         let at = (json::namespace(object), json::name(object));
-        let written = self.state.update(kind, at, &Options::status_by(manager), |live| {
-            let mut next = live.clone();
-            change(&mut next);
-            Ok(next)
-        });
+        let written = self
+            .state
+            .update(kind, at, &Options::status_by(manager), |live| {
+                let mut next = live.clone();
+                change(&mut next);
+                Ok(next)
+            });
         ignore_missing(written.map(|_| ()));
     }
 
@@ -97,19 +101,29 @@ impl Pass<'_> {
         if name.is_empty() {
             let prefix = format!("{}-", json::name(owner));
             json::set(&mut pod, "/metadata/generateName", prefix.clone());
-            json::set(&mut pod, "/metadata/name", format!("{prefix}{}", random_suffix()));
+            json::set(
+                &mut pod,
+                "/metadata/name",
+                format!("{prefix}{}", random_suffix()),
+            );
         } else {
             json::set(&mut pod, "/metadata/name", name);
         }
-        json::set(&mut pod, "/metadata/ownerReferences", json!([controller_reference(owner_kind, owner)]));
+        json::set(
+            &mut pod,
+            "/metadata/ownerReferences",
+            json!([controller_reference(owner_kind, owner)]),
+        );
         finish(&mut pod);
         let pods = self.state.kinds.get("pods");
-        self.state.create_as(MANAGER, &pods, json::namespace(owner), pod)
+        self.state
+            .create_as(MANAGER, &pods, json::namespace(owner), pod)
     }
 
     /// Deletes an object in the background; one that is gone is well.
     pub fn delete(&mut self, kind: &Kind, object: &Value) {
-        let options = crate::delete::DeleteOptions::propagate(crate::delete::Propagation::Background);
+        let options =
+            crate::delete::DeleteOptions::propagate(crate::delete::Propagation::Background);
         let at = (json::namespace(object), json::name(object));
         ignore_missing(self.state.delete(kind, at, &options).map(|_| ()));
     }
@@ -139,11 +153,14 @@ impl Pass<'_> {
     }
 
     fn was_told(&self, object: &Value, reason: &str, message: &str) -> bool {
-        self.state.store.list("events", json::namespace(object)).any(|event| {
-            json::text(event, "/involvedObject/uid") == json::uid(object)
-                && json::text(event, "/reason") == reason
-                && json::text(event, "/message") == message
-        })
+        self.state
+            .store
+            .list("events", json::namespace(object))
+            .any(|event| {
+                json::text(event, "/involvedObject/uid") == json::uid(object)
+                    && json::text(event, "/reason") == reason
+                    && json::text(event, "/message") == message
+            })
     }
 
     fn tell(&mut self, object: &Value, kind: &str, reason: &str, message: &str, component: &str) {
@@ -192,7 +209,11 @@ impl Pass<'_> {
             "count": 1,
         });
         // An event for a namespace that is ending is refused, as it is on a real server.
-        ignore_refused(self.state.create_as(component, &events, namespace, event).map(|_| ()));
+        ignore_refused(
+            self.state
+                .create_as(component, &events, namespace, event)
+                .map(|_| ()),
+        );
         self.forget_events();
     }
 
@@ -202,10 +223,14 @@ impl Pass<'_> {
             return;
         }
         let version = |e: &Value| {
-            json::text(e, "/metadata/resourceVersion").parse::<u64>().unwrap_or_default()
+            json::text(e, "/metadata/resourceVersion")
+                .parse::<u64>()
+                .unwrap_or_default()
         };
         if let Some(oldest) = events.iter().min_by_key(|event| version(event)) {
-            self.state.store.remove("events", json::namespace(oldest), json::name(oldest));
+            self.state
+                .store
+                .remove("events", json::namespace(oldest), json::name(oldest));
         }
     }
 }
@@ -220,10 +245,10 @@ fn source(component: &str) -> Value {
 
 /// A controller's write may come too late; the next pass sees why.
 fn ignore_missing(result: ApiResult<()>) {
-    if let Err(error) = result {
-        if error.code != 404 {
-            tracing::warn!(error = error.message, "a simulated controller was refused");
-        }
+    if let Err(error) = result
+        && error.code != 404
+    {
+        tracing::warn!(error = error.message, "a simulated controller was refused");
     }
 }
 
@@ -281,7 +306,9 @@ pub(super) fn set_condition(
 }
 
 pub(super) fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> {
-    json::list(object, "/status/conditions").iter().find(|c| c["type"] == kind)
+    json::list(object, "/status/conditions")
+        .iter()
+        .find(|c| c["type"] == kind)
 }
 
 /// Whether a condition of the object's status is True.
@@ -307,9 +334,15 @@ pub(super) fn share(value: &Value, of: i64, round_up: bool) -> i64 {
     if let Some(number) = value.as_i64() {
         return number;
     }
-    let percent: i64 =
-        value.as_str().and_then(|text| text.trim_end_matches('%').parse().ok()).unwrap_or(0);
-    if round_up { (percent * of + 99) / 100 } else { percent * of / 100 }
+    let percent: i64 = value
+        .as_str()
+        .and_then(|text| text.trim_end_matches('%').parse().ok())
+        .unwrap_or(0);
+    if round_up {
+        (percent * of + 99) / 100
+    } else {
+        percent * of / 100
+    }
 }
 
 /// A count as JSON numbers hold it.

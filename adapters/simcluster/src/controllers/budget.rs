@@ -27,24 +27,48 @@ fn judge(pass: &mut Pass<'_>, budget: &Value) {
         .collect();
     let expected = expected_pods(pass, &pods);
     let healthy = count(pods.iter().filter(|pod| is_ready(pod)));
-    let desired = match (json::at(budget, "/spec/maxUnavailable"), json::at(budget, "/spec/minAvailable")) {
+    let desired = match (
+        json::at(budget, "/spec/maxUnavailable"),
+        json::at(budget, "/spec/minAvailable"),
+    ) {
         (Value::Null, Value::Null) => count(&pods).min(1),
         (Value::Null, least) => share(least, expected, true),
         (most, _) => (expected - share(most, expected, true)).max(0),
     };
-    let allowed = if expected > 0 { (healthy - desired).max(0) } else { 0 };
+    let allowed = if expected > 0 {
+        (healthy - desired).max(0)
+    } else {
+        0
+    };
     let mut status = json::at(budget, "/status").clone();
-    json::set(&mut status, "/observedGeneration", json::int(budget, "/metadata/generation", 1));
+    json::set(
+        &mut status,
+        "/observedGeneration",
+        json::int(budget, "/metadata/generation", 1),
+    );
     json::set(&mut status, "/expectedPods", expected);
     json::set(&mut status, "/currentHealthy", healthy);
     json::set(&mut status, "/desiredHealthy", desired);
     json::set(&mut status, "/disruptionsAllowed", allowed);
-    let (value, reason) =
-        if allowed > 0 { (true, "SufficientPods") } else { (false, "InsufficientPods") };
-    set_condition(&mut status, ("DisruptionAllowed", value), reason, "", &pass.stamp);
+    let (value, reason) = if allowed > 0 {
+        (true, "SufficientPods")
+    } else {
+        (false, "InsufficientPods")
+    };
+    set_condition(
+        &mut status,
+        ("DisruptionAllowed", value),
+        reason,
+        "",
+        &pass.stamp,
+    );
     for condition in json::list_mut(&mut status, "/conditions") {
         json::set(condition, "/message", "");
-        json::set(condition, "/observedGeneration", json::int(budget, "/metadata/generation", 1));
+        json::set(
+            condition,
+            "/observedGeneration",
+            json::int(budget, "/metadata/generation", 1),
+        );
     }
     forget_disrupted(&mut status, &pods);
     let kind = pass.state.kinds.get(BUDGETS);
@@ -60,10 +84,14 @@ fn expected_pods(pass: &Pass<'_>, pods: &[std::sync::Arc<Value>]) -> i64 {
         if uid.is_empty() {
             expected += 1;
         } else if seen.insert(uid.clone()) {
-            let owner = ["replicasets.apps", "statefulsets.apps", "replicationcontrollers"]
-                .iter()
-                .flat_map(|kind| pass.state.store.list(kind, json::namespace(pod)))
-                .find(|owner| json::uid(owner) == uid);
+            let owner = [
+                "replicasets.apps",
+                "statefulsets.apps",
+                "replicationcontrollers",
+            ]
+            .iter()
+            .flat_map(|kind| pass.state.store.list(kind, json::namespace(pod)))
+            .find(|owner| json::uid(owner) == uid);
             expected += owner.map_or(1, |owner| json::int(owner, "/spec/replicas", 1));
         }
     }
@@ -71,7 +99,9 @@ fn expected_pods(pass: &Pass<'_>, pods: &[std::sync::Arc<Value>]) -> i64 {
 }
 
 fn forget_disrupted(status: &mut Value, pods: &[std::sync::Arc<Value>]) {
-    let Some(Value::Object(mut disrupted)) = json::remove(status, "/disruptedPods") else { return };
+    let Some(Value::Object(mut disrupted)) = json::remove(status, "/disruptedPods") else {
+        return;
+    };
     disrupted.retain(|name, _| pods.iter().any(|pod| json::name(pod) == name));
     if !disrupted.is_empty() {
         json::set(status, "/disruptedPods", json!(disrupted));

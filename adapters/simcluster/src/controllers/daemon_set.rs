@@ -42,7 +42,11 @@ fn sync(pass: &mut Pass<'_>, kind: &Kind, set: &Value, update: &str, wanted: boo
 fn make(pass: &mut Pass<'_>, kind: &Kind, set: &Value, update: &str) {
     let template = json::at(set, "/spec/template").clone();
     let outcome = pass.make_pod(kind, set, &template, "", |pod| {
-        json::set(pod, &format!("/metadata/labels/{}", revision::LABEL), update);
+        json::set(
+            pod,
+            &format!("/metadata/labels/{}", revision::LABEL),
+            update,
+        );
         json::set(
             pod,
             "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution",
@@ -65,13 +69,25 @@ fn make(pass: &mut Pass<'_>, kind: &Kind, set: &Value, update: &str) {
 }
 
 fn report(pass: &mut Pass<'_>, kind: &Kind, set: &Value, update: &str, wanted: bool) {
-    let pods: Vec<_> = pass.pods_of(set).into_iter().filter(|pod| is_active(pod)).collect();
+    let pods: Vec<_> = pass
+        .pods_of(set)
+        .into_iter()
+        .filter(|pod| is_active(pod))
+        .collect();
     let ready = count(pods.iter().filter(|pod| is_ready(pod)));
     let desired = i64::from(wanted);
     let mut status = json::at(set, "/status").clone();
-    json::set(&mut status, "/observedGeneration", json::int(set, "/metadata/generation", 1));
+    json::set(
+        &mut status,
+        "/observedGeneration",
+        json::int(set, "/metadata/generation", 1),
+    );
     json::set(&mut status, "/desiredNumberScheduled", desired);
-    json::set(&mut status, "/currentNumberScheduled", count(&pods).min(desired));
+    json::set(
+        &mut status,
+        "/currentNumberScheduled",
+        count(&pods).min(desired),
+    );
     json::set(&mut status, "/numberReady", ready);
     json::set(&mut status, "/numberMisscheduled", 0);
     set_count(&mut status, "numberAvailable", ready);

@@ -20,11 +20,27 @@ pub(super) fn run(pass: &mut Pass<'_>) {
 fn establish(pass: &mut Pass<'_>, definition: &Value) {
     let now = pass.stamp.clone();
     let mut status = json::at(definition, "/status").clone();
-    json::set(&mut status, "/acceptedNames", json::at(definition, "/spec/names").clone());
+    json::set(
+        &mut status,
+        "/acceptedNames",
+        json::at(definition, "/spec/names").clone(),
+    );
     let accepted = ("NamesAccepted", true);
-    set_condition(&mut status, accepted, "NoConflicts", "no conflicts found", &now);
+    set_condition(
+        &mut status,
+        accepted,
+        "NoConflicts",
+        "no conflicts found",
+        &now,
+    );
     let message = "the initial names have been accepted";
-    set_condition(&mut status, ("Established", true), "InitialNamesAccepted", message, &now);
+    set_condition(
+        &mut status,
+        ("Established", true),
+        "InitialNamesAccepted",
+        message,
+        &now,
+    );
     let kind = pass.state.kinds.get(DEFINITIONS);
     pass.set_status(&kind, definition, "kube-apiserver", status);
 }
@@ -34,7 +50,13 @@ fn say_terminating(pass: &mut Pass<'_>, definition: &Value) {
     let mut status = json::at(definition, "/status").clone();
     let message = "CustomResource deletion is in progress";
     let condition = ("Terminating", true);
-    set_condition(&mut status, condition, "InstanceDeletionInProgress", message, &now);
+    set_condition(
+        &mut status,
+        condition,
+        "InstanceDeletionInProgress",
+        message,
+        &now,
+    );
     let kind = pass.state.kinds.get(DEFINITIONS);
     pass.set_status(&kind, definition, "kube-apiserver", status);
 }

@@ -41,15 +41,27 @@ fn sync(pass: &mut Pass<'_>, kind: &Kind, deployment: &Value) {
     let paused = json::flag(deployment, "/spec/paused");
     let mut new = new_set(deployment, &sets_of(pass, deployment));
     let size = rollout::first_size(pass, deployment);
-    if let Some(size) = size.filter(|_| new.is_none() && !paused && pass.may_try(json::uid(deployment))) {
+    if let Some(size) =
+        size.filter(|_| new.is_none() && !paused && pass.may_try(json::uid(deployment)))
+    {
         make_set(pass, kind, deployment, size);
         new = new_set(deployment, &sets_of(pass, deployment));
     }
     if let Some(set) = new.as_ref().filter(|_| !paused) {
         number(pass, kind, deployment, set);
     }
-    rollout::step(pass, deployment, new.as_ref().map(|set| json::uid(set)).unwrap_or_default(), paused);
-    report(pass, kind, deployment, new.as_ref().map(|set| json::name(set)));
+    rollout::step(
+        pass,
+        deployment,
+        new.as_ref().map(|set| json::uid(set)).unwrap_or_default(),
+        paused,
+    );
+    report(
+        pass,
+        kind,
+        deployment,
+        new.as_ref().map(|set| json::name(set)),
+    );
     forget_history(pass, deployment);
 }
 
@@ -107,7 +119,11 @@ fn make_set(pass: &mut Pass<'_>, kind: &Kind, deployment: &Value, size: i64) {
     let mut template = json::at(deployment, "/spec/template").clone();
     let hash = short_hash(&template.to_string());
     let name = format!("{}-{hash}", json::name(deployment));
-    json::set(&mut template, &format!("/metadata/labels/{HASH}"), hash.clone());
+    json::set(
+        &mut template,
+        &format!("/metadata/labels/{HASH}"),
+        hash.clone(),
+    );
     let mut selector = json::at(deployment, "/spec/selector").clone();
     json::set(&mut selector, &format!("/matchLabels/{HASH}"), hash);
     let mut set = json!({
@@ -115,7 +131,10 @@ fn make_set(pass: &mut Pass<'_>, kind: &Kind, deployment: &Value, size: i64) {
             "annotations": {}, "ownerReferences": [controller_reference(kind, deployment)]},
         "spec": {"replicas": size, "selector": selector, "template": template},
     });
-    for (key, value) in json::map(deployment, "/metadata/annotations").into_iter().flatten() {
+    for (key, value) in json::map(deployment, "/metadata/annotations")
+        .into_iter()
+        .flatten()
+    {
         if key != "kubectl.kubernetes.io/last-applied-configuration" {
             set["metadata"]["annotations"][key] = value.clone();
         }
@@ -126,9 +145,14 @@ fn make_set(pass: &mut Pass<'_>, kind: &Kind, deployment: &Value, size: i64) {
     json::remove(&mut set, REVISION);
     rollout::annotate(deployment, &mut set);
     let sets = pass.state.kinds.get(SETS);
-    let made = pass.state.create_as(MANAGER, &sets, json::namespace(deployment), set);
+    let made = pass
+        .state
+        .create_as(MANAGER, &sets, json::namespace(deployment), set);
     if let Err(error) = made {
-        let message = format!("Failed to create new replica set \"{name}\": {}", error.message);
+        let message = format!(
+            "Failed to create new replica set \"{name}\": {}",
+            error.message
+        );
         pass.warn(deployment, "ReplicaSetCreateError", &message, COMPONENT);
         pass.failed(json::uid(deployment));
     } else {
@@ -153,7 +177,9 @@ fn number(pass: &mut Pass<'_>, kind: &Kind, deployment: &Value, new: &Value) {
     if own <= highest {
         own = highest + 1;
         let sets = pass.state.kinds.get(SETS);
-        pass.change(&sets, new, MANAGER, |set| json::set(set, REVISION, own.to_string()));
+        pass.change(&sets, new, MANAGER, |set| {
+            json::set(set, REVISION, own.to_string());
+        });
     }
     if revision(deployment) != own {
         pass.change_through_status(kind, deployment, MANAGER, |d| {
@@ -163,9 +189,13 @@ fn number(pass: &mut Pass<'_>, kind: &Kind, deployment: &Value, new: &Value) {
 }
 
 fn forget_history(pass: &mut Pass<'_>, deployment: &Value) {
-    let kept = usize::try_from(json::int(deployment, "/spec/revisionHistoryLimit", 10)).unwrap_or(10);
+    let kept =
+        usize::try_from(json::int(deployment, "/spec/revisionHistoryLimit", 10)).unwrap_or(10);
     let sets = sets_of(pass, deployment);
-    let newest = sets.last().map(|set| json::uid(set).to_owned()).unwrap_or_default();
+    let newest = sets
+        .last()
+        .map(|set| json::uid(set).to_owned())
+        .unwrap_or_default();
     let idle: Vec<&Arc<Value>> = sets
         .iter()
         .filter(|set| json::uid(set) != newest && !json::is_deleting(set))
@@ -189,7 +219,9 @@ struct Sums {
 fn report(pass: &mut Pass<'_>, kind: &Kind, deployment: &Value, new: Option<&str>) {
     let sets = sets_of(pass, deployment);
     let sum = |field: &str| -> i64 {
-        sets.iter().map(|set| json::int(set, &format!("/status/{field}"), 0)).sum()
+        sets.iter()
+            .map(|set| json::int(set, &format!("/status/{field}"), 0))
+            .sum()
     };
     let new_set = sets.iter().find(|set| Some(json::name(set)) == new);
     let sums = Sums {
@@ -203,46 +235,77 @@ fn report(pass: &mut Pass<'_>, kind: &Kind, deployment: &Value, new: Option<&str
     if !status.is_object() {
         status = json!({});
     }
-    json::set(&mut status, "/observedGeneration", json::int(deployment, "/metadata/generation", 1));
-    json::set(&mut status, "/terminatingReplicas", sum("terminatingReplicas"));
+    json::set(
+        &mut status,
+        "/observedGeneration",
+        json::int(deployment, "/metadata/generation", 1),
+    );
+    json::set(
+        &mut status,
+        "/terminatingReplicas",
+        sum("terminatingReplicas"),
+    );
     set_count(&mut status, "replicas", sums.replicas);
     set_count(&mut status, "updatedReplicas", sums.updated);
     set_count(&mut status, "readyReplicas", sums.ready);
     set_count(&mut status, "availableReplicas", sums.available);
-    set_count(&mut status, "unavailableReplicas", (sums.replicas.max(wanted) - sums.available).max(0));
+    set_count(
+        &mut status,
+        "unavailableReplicas",
+        (sums.replicas.max(wanted) - sums.available).max(0),
+    );
     if !json::is_deleting(deployment) {
         say_available(pass, deployment, &mut status, &sums, wanted);
-        say_progress(pass, deployment, &mut status, &sums, new_set.map(AsRef::as_ref));
+        say_progress(
+            pass,
+            deployment,
+            &mut status,
+            &sums,
+            new_set.map(AsRef::as_ref),
+        );
         say_failure(pass, &mut status, new_set.map(AsRef::as_ref));
     }
     pass.set_status(kind, deployment, MANAGER, status);
 }
 
-fn say_available(pass: &Pass<'_>, deployment: &Value, status: &mut Value, sums: &Sums, wanted: i64) {
+fn say_available(
+    pass: &Pass<'_>,
+    deployment: &Value,
+    status: &mut Value,
+    sums: &Sums,
+    wanted: i64,
+) {
     let (value, reason, message) =
         if sums.available >= wanted - rollout::max_unavailable(deployment) {
-            (true, "MinimumReplicasAvailable", "Deployment has minimum availability.")
+            (
+                true,
+                "MinimumReplicasAvailable",
+                "Deployment has minimum availability.",
+            )
         } else {
-            (false, "MinimumReplicasUnavailable", "Deployment does not have minimum availability.")
+            (
+                false,
+                "MinimumReplicasUnavailable",
+                "Deployment does not have minimum availability.",
+            )
         };
     set_dated(status, ("Available", value), reason, message, &pass.stamp);
 }
 
 /// Conditions of deployments also say when they were looked at last.
-fn set_dated(
-    status: &mut Value,
-    condition: (&str, bool),
-    reason: &str,
-    message: &str,
-    now: &str,
-) {
+fn set_dated(status: &mut Value, condition: (&str, bool), reason: &str, message: &str, now: &str) {
     let find = |status: &Value| {
-        json::list(status, "/conditions").iter().find(|c| c["type"] == condition.0).cloned()
+        json::list(status, "/conditions")
+            .iter()
+            .find(|c| c["type"] == condition.0)
+            .cloned()
     };
     let before = find(status);
     set_condition(status, condition, reason, message, now);
     let same = |old: &Value, new: &Value| {
-        old["status"] == new["status"] && old["reason"] == new["reason"] && old["message"] == new["message"]
+        old["status"] == new["status"]
+            && old["reason"] == new["reason"]
+            && old["message"] == new["message"]
     };
     let after = find(status).unwrap_or_default();
     let updated = match &before {
@@ -262,37 +325,67 @@ fn say_progress(
     sums: &Sums,
     new: Option<&Value>,
 ) {
-    let Some(name) = new.map(json::name) else { return };
+    let Some(name) = new.map(json::name) else {
+        return;
+    };
     let wanted = json::int(deployment, "/spec/replicas", 1);
     let uid = json::uid(deployment).to_owned();
-    let complete =
-        sums.updated == wanted && sums.replicas == wanted && sums.available == wanted;
+    let complete = sums.updated == wanted && sums.replicas == wanted && sums.available == wanted;
     let stamp = pass.stamp.clone();
     if complete {
         pass.state.memory.progress.remove(&uid);
         let message = format!("ReplicaSet \"{name}\" has successfully progressed.");
-        set_dated(status, ("Progressing", true), "NewReplicaSetAvailable", &message, &stamp);
+        set_dated(
+            status,
+            ("Progressing", true),
+            "NewReplicaSetAvailable",
+            &message,
+            &stamp,
+        );
         return;
     }
     let was = condition(deployment, "Progressing");
-    let reason = was.map(|c| json::text(c, "/reason").to_owned()).unwrap_or_default();
+    let reason = was
+        .map(|c| json::text(c, "/reason").to_owned())
+        .unwrap_or_default();
     // A set that once was complete and lost pods is not a rollout: nothing is timed.
     let same_set = was.is_some_and(|c| json::text(c, "/message").contains(&format!("\"{name}\"")));
     if reason == "NewReplicaSetAvailable" && same_set {
         return;
     }
-    let seen = format!("{name} {} {} {} {}", sums.replicas, sums.updated, sums.ready, sums.available);
+    let seen = format!(
+        "{name} {} {} {} {}",
+        sums.replicas, sums.updated, sums.ready, sums.available
+    );
     if got_on(pass, deployment, &uid, seen) {
         if reason.is_empty() {
             let message = format!("Created new replica set \"{name}\"");
-            set_dated(status, ("Progressing", true), "NewReplicaSetCreated", &message, &stamp);
+            set_dated(
+                status,
+                ("Progressing", true),
+                "NewReplicaSetCreated",
+                &message,
+                &stamp,
+            );
         } else {
             let message = format!("ReplicaSet \"{name}\" is progressing.");
-            set_dated(status, ("Progressing", true), "ReplicaSetUpdated", &message, &stamp);
+            set_dated(
+                status,
+                ("Progressing", true),
+                "ReplicaSetUpdated",
+                &message,
+                &stamp,
+            );
         }
     } else if !json::flag(deployment, "/spec/paused") {
         let message = format!("ReplicaSet \"{name}\" has timed out progressing.");
-        set_dated(status, ("Progressing", false), "ProgressDeadlineExceeded", &message, &stamp);
+        set_dated(
+            status,
+            ("Progressing", false),
+            "ProgressDeadlineExceeded",
+            &message,
+            &stamp,
+        );
     }
 }
 
@@ -306,7 +399,10 @@ fn got_on(pass: &mut Pass<'_>, deployment: &Value, uid: &str, seen: String) -> b
         .memory
         .progress
         .entry(uid.to_owned())
-        .or_insert_with(|| Progress { seen: seen.clone(), since: now });
+        .or_insert_with(|| Progress {
+            seen: seen.clone(),
+            since: now,
+        });
     if progress.seen != seen {
         *progress = Progress { seen, since: now };
     }
@@ -322,8 +418,17 @@ fn got_on(pass: &mut Pass<'_>, deployment: &Value, uid: &str, seen: String) -> b
 fn say_failure(pass: &Pass<'_>, status: &mut Value, new: Option<&Value>) {
     match new.and_then(|set| condition(set, "ReplicaFailure")) {
         Some(failure) => {
-            let (reason, message) = (json::text(failure, "/reason"), json::text(failure, "/message"));
-            set_dated(status, ("ReplicaFailure", true), reason, message, &pass.stamp);
+            let (reason, message) = (
+                json::text(failure, "/reason"),
+                json::text(failure, "/message"),
+            );
+            set_dated(
+                status,
+                ("ReplicaFailure", true),
+                reason,
+                message,
+                &pass.stamp,
+            );
         }
         None => {
             if json::has(status, "/conditions") {

@@ -78,7 +78,11 @@ fn publish_endpoints(pass: &mut Pass<'_>, service: &Value, pods: &[Arc<Value>]) 
     for pod in pods.iter().filter(|pod| !json::is_deleting(pod)) {
         let address = json!({"ip": json::text(pod, "/status/podIP"),
             "nodeName": json::text(pod, "/spec/nodeName"), "targetRef": target(pod)});
-        if is_published(service, pod) { ready.push(address) } else { not_ready.push(address) }
+        if is_published(service, pod) {
+            ready.push(address);
+        } else {
+            not_ready.push(address);
+        }
     }
     let mut subsets = Vec::new();
     if !ready.is_empty() || !not_ready.is_empty() {
@@ -95,7 +99,11 @@ fn publish_endpoints(pass: &mut Pass<'_>, service: &Value, pods: &[Arc<Value>]) 
     let (namespace, name) = (json::namespace(service), json::name(service));
     let Some(found) = pass.state.get("endpoints", namespace, name) else {
         let mut labels = json::at(service, "/metadata/labels").clone();
-        json::set(&mut labels, "/endpoints.kubernetes.io~1managed-by", "endpoint-controller");
+        json::set(
+            &mut labels,
+            "/endpoints.kubernetes.io~1managed-by",
+            "endpoint-controller",
+        );
         let mut object = json!({"metadata": {"name": name, "labels": labels}});
         if !subsets.is_empty() {
             object["subsets"] = json!(subsets);

@@ -37,11 +37,15 @@ pub(super) fn run(pass: &mut Pass<'_>) {
         .collect();
     forget_the_dead(pass, &owners);
     for (storage, object) in &all {
-        let Some(kind) = pass.state.kind_of(storage) else { continue };
+        let Some(kind) = pass.state.kind_of(storage) else {
+            continue;
+        };
         collect(pass, &kind, object, &owners, &all);
     }
     for (storage, object) in all.iter().filter(|(_, object)| json::is_deleting(object)) {
-        let Some(kind) = pass.state.kind_of(storage) else { continue };
+        let Some(kind) = pass.state.kind_of(storage) else {
+            continue;
+        };
         if has_finalizer(object, ORPHAN) {
             orphan(pass, &kind, object, &all);
         }
@@ -55,7 +59,9 @@ pub(super) fn run(pass: &mut Pass<'_>) {
 }
 
 pub(super) fn has_finalizer(object: &Value, finalizer: &str) -> bool {
-    json::list(object, "/metadata/finalizers").iter().any(|f| f == finalizer)
+    json::list(object, "/metadata/finalizers")
+        .iter()
+        .any(|f| f == finalizer)
 }
 
 fn forget_the_dead(pass: &mut Pass<'_>, owners: &HashMap<String, Owner>) {
@@ -87,10 +93,13 @@ fn collect(
     let waited_for = references.iter().any(|reference| {
         json::flag(reference, "/blockOwnerDeletion") && find(reference).is_some_and(|o| o.waits)
     });
-    if !found.is_empty() && !(waited_for && found.iter().all(|owner| owner.waits)) {
+    let all_wait = waited_for && found.iter().all(|owner| owner.waits);
+    if !(found.is_empty() || all_wait) {
         return;
     }
-    let has_dependents = all.iter().any(|(_, other)| owned_by(other, json::uid(object)));
+    let has_dependents = all
+        .iter()
+        .any(|(_, other)| owned_by(other, json::uid(object)));
     let propagation = if waited_for && has_dependents {
         Propagation::Foreground
     } else {
@@ -107,14 +116,18 @@ fn collect(
 }
 
 fn owned_by(object: &Value, uid: &str) -> bool {
-    json::list(object, "/metadata/ownerReferences").iter().any(|o| json::text(o, "/uid") == uid)
+    json::list(object, "/metadata/ownerReferences")
+        .iter()
+        .any(|o| json::text(o, "/uid") == uid)
 }
 
 /// Lets dependents go, then the owner's finalizer.
 fn orphan(pass: &mut Pass<'_>, kind: &Kind, object: &Value, all: &[(String, Arc<Value>)]) {
     let uid = json::uid(object).to_owned();
     for (storage, dependent) in all.iter().filter(|(_, other)| owned_by(other, &uid)) {
-        let Some(kind) = pass.state.kind_of(storage) else { continue };
+        let Some(kind) = pass.state.kind_of(storage) else {
+            continue;
+        };
         pass.change(&kind, dependent, MANAGER, |dependent| {
             json::list_mut(dependent, "/metadata/ownerReferences")
                 .retain(|owner| json::text(owner, "/uid") != uid);
@@ -127,9 +140,11 @@ fn orphan(pass: &mut Pass<'_>, kind: &Kind, object: &Value, all: &[(String, Arc<
 fn finish_foreground(pass: &mut Pass<'_>, kind: &Kind, object: &Value) {
     let uid = json::uid(object);
     let blocked = pass.state.store.all().any(|(_, other)| {
-        json::list(other, "/metadata/ownerReferences").iter().any(|owner| {
-            json::text(owner, "/uid") == uid && json::flag(owner, "/blockOwnerDeletion")
-        })
+        json::list(other, "/metadata/ownerReferences")
+            .iter()
+            .any(|owner| {
+                json::text(owner, "/uid") == uid && json::flag(owner, "/blockOwnerDeletion")
+            })
     });
     if !blocked {
         release(pass, kind, object, FOREGROUND);
@@ -146,12 +161,21 @@ fn clean_up_definition(pass: &mut Pass<'_>, kind: &Kind, definition: &Value) {
         }
     }
     if pass.state.list(&storage, "").is_empty() {
-        release(pass, kind, definition, "customresourcecleanup.apiextensions.k8s.io");
+        release(
+            pass,
+            kind,
+            definition,
+            "customresourcecleanup.apiextensions.k8s.io",
+        );
     }
 }
 
 pub(super) fn release(pass: &mut Pass<'_>, kind: &Kind, object: &Value, finalizer: &str) {
     if let Err(error) = pass.state.release(kind, object, finalizer) {
-        tracing::warn!(error = error.message, finalizer, "a finalizer could not be removed");
+        tracing::warn!(
+            error = error.message,
+            finalizer,
+            "a finalizer could not be removed"
+        );
     }
 }

@@ -32,7 +32,9 @@ fn is_finished(job: &Value) -> bool {
 
 /// Removes a finished job when its time is up.
 fn expire(pass: &mut Pass<'_>, kind: &Kind, job: &Value) {
-    let Some(seconds) = json::at(job, "/spec/ttlSecondsAfterFinished").as_i64() else { return };
+    let Some(seconds) = json::at(job, "/spec/ttlSecondsAfterFinished").as_i64() else {
+        return;
+    };
     let finished = json::list(job, "/status/conditions")
         .iter()
         .find(|c| c["type"] == "Complete" || c["type"] == "Failed")
@@ -50,7 +52,12 @@ fn expire(pass: &mut Pass<'_>, kind: &Kind, job: &Value) {
 
 fn sync(pass: &mut Pass<'_>, kind: &Kind, job: &Value) {
     let pods = pass.pods_of(job);
-    let phase = |name: &str| count(pods.iter().filter(|p| json::text(p, "/status/phase") == name));
+    let phase = |name: &str| {
+        count(
+            pods.iter()
+                .filter(|p| json::text(p, "/status/phase") == name),
+        )
+    };
     let active: Vec<&Arc<Value>> = pods.iter().filter(|pod| is_active(pod)).collect();
     let (succeeded, failed) = (phase("Succeeded"), failures(job, &pods));
     let mut status = json::at(job, "/status").clone();
@@ -60,11 +67,21 @@ fn sync(pass: &mut Pass<'_>, kind: &Kind, job: &Value) {
     }
     set_count(&mut status, "succeeded", succeeded);
     set_count(&mut status, "failed", phase("Failed"));
-    json::set(&mut status, "/ready", count(active.iter().filter(|pod| is_ready(pod))));
-    json::set(&mut status, "/terminating", count(pods.iter().filter(|p| json::is_deleting(p))));
+    json::set(
+        &mut status,
+        "/ready",
+        count(active.iter().filter(|pod| is_ready(pod))),
+    );
+    json::set(
+        &mut status,
+        "/terminating",
+        count(pods.iter().filter(|p| json::is_deleting(p))),
+    );
     json::set(&mut status, "/uncountedTerminatedPods", json!({}));
     let wanted = json::at(job, "/spec/completions").as_i64();
-    let done = wanted.map_or(succeeded > 0 && active.is_empty(), |wanted| succeeded >= wanted);
+    let done = wanted.map_or(succeeded > 0 && active.is_empty(), |wanted| {
+        succeeded >= wanted
+    });
     let late = too_late(pass, job);
     if done {
         complete(pass, job, &mut status, &active);
@@ -72,7 +89,13 @@ fn sync(pass: &mut Pass<'_>, kind: &Kind, job: &Value) {
         fail(pass, job, &mut status, &active, late);
     } else if suspended {
         stop(pass, job, &active);
-        set_condition(&mut status, ("Suspended", true), "JobSuspended", "Job suspended", &pass.stamp);
+        set_condition(
+            &mut status,
+            ("Suspended", true),
+            "JobSuspended",
+            "Job suspended",
+            &pass.stamp,
+        );
     } else {
         let missing = missing(job, count(&active), succeeded, wanted);
         let made = start_pods(pass, kind, job, missing);
@@ -83,7 +106,10 @@ fn sync(pass: &mut Pass<'_>, kind: &Kind, job: &Value) {
 
 /// Failed pods, and restarts of containers where pods are kept.
 fn failures(job: &Value, pods: &[Arc<Value>]) -> i64 {
-    let failed = count(pods.iter().filter(|pod| json::text(pod, "/status/phase") == "Failed"));
+    let failed = count(
+        pods.iter()
+            .filter(|pod| json::text(pod, "/status/phase") == "Failed"),
+    );
     if json::text(job, "/spec/template/spec/restartPolicy") != "OnFailure" {
         return failed;
     }
@@ -96,7 +122,9 @@ fn failures(job: &Value, pods: &[Arc<Value>]) -> i64 {
 }
 
 fn too_late(pass: &mut Pass<'_>, job: &Value) -> bool {
-    let Some(limit) = json::at(job, "/spec/activeDeadlineSeconds").as_i64() else { return false };
+    let Some(limit) = json::at(job, "/spec/activeDeadlineSeconds").as_i64() else {
+        return false;
+    };
     let started = json::text(job, "/status/startTime");
     if started.is_empty() {
         return false;
@@ -155,8 +183,17 @@ fn complete(pass: &mut Pass<'_>, job: &Value, status: &mut Value, active: &[&Arc
     let stamp = pass.stamp.clone();
     json::remove(status, "/active");
     json::set(status, "/completionTime", stamp.clone());
-    let (reason, message) = ("CompletionsReached", "Reached expected number of succeeded pods");
-    set_condition(status, ("SuccessCriteriaMet", true), reason, message, &stamp);
+    let (reason, message) = (
+        "CompletionsReached",
+        "Reached expected number of succeeded pods",
+    );
+    set_condition(
+        status,
+        ("SuccessCriteriaMet", true),
+        reason,
+        message,
+        &stamp,
+    );
     set_condition(status, ("Complete", true), reason, message, &stamp);
     add_probe_times(status, &stamp);
     pass.event(job, "Completed", "Job completed", COMPONENT);
@@ -167,9 +204,15 @@ fn fail(pass: &mut Pass<'_>, job: &Value, status: &mut Value, active: &[&Arc<Val
     let stamp = pass.stamp.clone();
     json::remove(status, "/active");
     let (reason, message) = if late {
-        ("DeadlineExceeded", "Job was active longer than specified deadline")
+        (
+            "DeadlineExceeded",
+            "Job was active longer than specified deadline",
+        )
     } else {
-        ("BackoffLimitExceeded", "Job has reached the specified backoff limit")
+        (
+            "BackoffLimitExceeded",
+            "Job has reached the specified backoff limit",
+        )
     };
     set_condition(status, ("FailureTarget", true), reason, message, &stamp);
     set_condition(status, ("Failed", true), reason, message, &stamp);

@@ -30,7 +30,7 @@ const COMPONENT: &str = "kubelet";
 const CRASH_AFTER: Duration = Duration::from_millis(20);
 /// How long a pod of a Job runs, and how long others take to become ready.
 const USUAL: Duration = Duration::from_millis(50);
-/// How long an image that cannot be pulled stays at ErrImagePull before back-off.
+/// How long an image that cannot be pulled stays at `ErrImagePull` before back-off.
 const PULL_TRY: Duration = Duration::from_millis(100);
 
 /// What the kubelet knows of a pod.
@@ -64,9 +64,16 @@ impl PodMemory {
 
 /// The state of a pod's containers, all of which share one fate here.
 enum Containers {
-    Waiting { reason: &'static str, message: String },
-    Running { ready: bool },
-    Ended { code: i64 },
+    Waiting {
+        reason: &'static str,
+        message: String,
+    },
+    Running {
+        ready: bool,
+    },
+    Ended {
+        code: i64,
+    },
 }
 
 pub(super) fn run(pass: &mut Pass<'_>) {
@@ -74,8 +81,12 @@ pub(super) fn run(pass: &mut Pass<'_>) {
         if json::text(&pod, "/spec/nodeName") == NODE {
             let uid = json::uid(&pod).to_owned();
             let now = pass.now;
-            let memory =
-                pass.state.memory.pods.remove(&uid).unwrap_or_else(|| PodMemory::new(now));
+            let memory = pass
+                .state
+                .memory
+                .pods
+                .remove(&uid)
+                .unwrap_or_else(|| PodMemory::new(now));
             let memory = sync(pass, &pod, memory);
             pass.state.memory.pods.insert(uid, memory);
         } else if json::is_deleting(&pod) && json::text(&pod, "/spec/nodeName").is_empty() {
@@ -96,7 +107,12 @@ fn sync(pass: &mut Pass<'_>, pod: &Value, mut memory: PodMemory) -> PodMemory {
             finish(pass, pod);
         } else {
             if memory.started.is_some() {
-                pass.event_once(pod, "Killing", &format!("Stopping container {}", first_name(pod)), COMPONENT);
+                pass.event_once(
+                    pod,
+                    "Killing",
+                    &format!("Stopping container {}", first_name(pod)),
+                    COMPONENT,
+                );
             }
             pass.wake_at(ends);
         }
@@ -192,25 +208,42 @@ fn image_trouble(
     let image = obstacles::first_image(pod);
     let backs_off = memory.seen + PULL_TRY;
     if pass.now < backs_off {
-        pass.event_once(pod, "Pulling", &format!("Pulling image \"{image}\""), COMPONENT);
+        pass.event_once(
+            pod,
+            "Pulling",
+            &format!("Pulling image \"{image}\""),
+            COMPONENT,
+        );
         let text = format!("Failed to pull image \"{image}\": {message}");
         pass.warn_once(pod, "Failed", &text, COMPONENT);
         pass.warn_once(pod, "Failed", "Error: ErrImagePull", COMPONENT);
         pass.wake_at(backs_off);
         return waiting("ErrImagePull", message);
     }
-    pass.event_once(pod, "BackOff", &format!("Back-off pulling image \"{image}\""), COMPONENT);
+    pass.event_once(
+        pod,
+        "BackOff",
+        &format!("Back-off pulling image \"{image}\""),
+        COMPONENT,
+    );
     pass.warn_once(pod, "Failed", "Error: ImagePullBackOff", COMPONENT);
     let text = format!("Back-off pulling image \"{image}\": ErrImagePull: {message}");
     waiting("ImagePullBackOff", text)
 }
 
 fn reason_of_event(reason: &str) -> &'static str {
-    if reason == "InvalidImageName" { "InspectFailed" } else { "ErrImageNeverPull" }
+    if reason == "InvalidImageName" {
+        "InspectFailed"
+    } else {
+        "ErrImageNeverPull"
+    }
 }
 
 fn running(pass: &mut Pass<'_>, pod: &Value, memory: &mut PodMemory) -> Containers {
-    let (started, since) = memory.started.clone().expect("started before it is asked here");
+    let (started, since) = memory
+        .started
+        .clone()
+        .expect("started before it is asked here");
     if crashes(pass, pod, memory) {
         let at = started + CRASH_AFTER;
         if pass.now < at {
@@ -226,21 +259,18 @@ fn running(pass: &mut Pass<'_>, pod: &Value, memory: &mut PodMemory) -> Containe
         }
         pass.wake_at(at);
     }
-    let ready = match json::annotation(pod, "simcluster.cairn.dev/ready-after") {
-        Some("never") => false,
-        _ => {
-            let at = started + duration(pod, "ready-after").unwrap_or(USUAL);
-            if pass.now < at {
-                pass.wake_at(at);
-            }
-            pass.now >= at
-        }
-    };
-    if !ready && json::annotation(pod, "simcluster.cairn.dev/ready-after") == Some("never") {
+    if json::annotation(pod, "simcluster.cairn.dev/ready-after") == Some("never") {
         let message = "Readiness probe failed: the simulated container was told never to be ready";
         pass.warn_once(pod, "Unhealthy", message, COMPONENT);
+        return Containers::Running { ready: false };
     }
-    Containers::Running { ready }
+    let at = started + duration(pod, "ready-after").unwrap_or(USUAL);
+    if pass.now < at {
+        pass.wake_at(at);
+    }
+    Containers::Running {
+        ready: pass.now >= at,
+    }
 }
 
 /// Whether this start of the containers is one that crashes.
@@ -262,9 +292,14 @@ fn failed_siblings(pass: &Pass<'_>, pod: &Value) -> i64 {
     if owner.is_empty() || json::text(pod, "/spec/restartPolicy") != "Never" {
         return 0;
     }
-    super::act::count(pass.state.store.list("pods", json::namespace(pod)).filter(|other| {
-        controller_uid(other) == owner && json::text(other, "/status/phase") == "Failed"
-    }))
+    super::act::count(
+        pass.state
+            .store
+            .list("pods", json::namespace(pod))
+            .filter(|other| {
+                controller_uid(other) == owner && json::text(other, "/status/phase") == "Failed"
+            }),
+    )
 }
 
 fn crash(pass: &mut Pass<'_>, pod: &Value, memory: &mut PodMemory, since: &str) -> Containers {
@@ -326,9 +361,15 @@ fn duration(pod: &Value, name: &str) -> Option<Duration> {
         return number.parse().ok().map(Duration::from_millis);
     }
     if let Some(number) = text.strip_suffix('m') {
-        return number.parse::<u64>().ok().map(|minutes| Duration::from_secs(minutes * 60));
+        return number
+            .parse::<u64>()
+            .ok()
+            .map(|minutes| Duration::from_secs(minutes * 60));
     }
-    text.strip_suffix('s')?.parse().ok().map(Duration::from_secs_f64)
+    text.strip_suffix('s')?
+        .parse()
+        .ok()
+        .map(Duration::from_secs_f64)
 }
 
 fn write(pass: &mut Pass<'_>, pod: &Value, memory: &PodMemory, containers: &Containers) {
@@ -341,7 +382,11 @@ fn write(pass: &mut Pass<'_>, pod: &Value, memory: &PodMemory, containers: &Cont
         Containers::Waiting { .. } | Containers::Running { .. } => "Running",
     };
     json::set(&mut status, "/phase", phase);
-    json::set(&mut status, "/observedGeneration", json::int(pod, "/metadata/generation", 1));
+    json::set(
+        &mut status,
+        "/observedGeneration",
+        json::int(pod, "/metadata/generation", 1),
+    );
     json::set_default(&mut status, "/startTime", pass.stamp.clone());
     json::set(&mut status, "/hostIP", "192.0.2.1");
     json::set(&mut status, "/hostIPs", json!([{"ip": "192.0.2.1"}]));
@@ -351,7 +396,13 @@ fn write(pass: &mut Pass<'_>, pod: &Value, memory: &PodMemory, containers: &Cont
         json::set(&mut status, "/podIP", address);
     }
     let now = pass.stamp.clone();
-    set_condition(&mut status, ("PodReadyToStartContainers", memory.sandbox), "", "", &now);
+    set_condition(
+        &mut status,
+        ("PodReadyToStartContainers", memory.sandbox),
+        "",
+        "",
+        &now,
+    );
     set_condition(&mut status, ("Initialized", true), "", "", &now);
     let (reason, message) = if ready {
         ("", String::new())
@@ -363,7 +414,13 @@ fn write(pass: &mut Pass<'_>, pod: &Value, memory: &PodMemory, containers: &Cont
         ("ContainersNotReady", statuses::unready_text(pod))
     };
     set_condition(&mut status, ("Ready", ready), reason, &message, &now);
-    set_condition(&mut status, ("ContainersReady", ready), reason, &message, &now);
+    set_condition(
+        &mut status,
+        ("ContainersReady", ready),
+        reason,
+        &message,
+        &now,
+    );
     statuses::write(&mut status, pod, memory, containers, &now);
     let generation = json::int(pod, "/metadata/generation", 1);
     for condition in json::list_mut(&mut status, "/conditions") {

@@ -23,15 +23,22 @@ pub(super) fn run(pass: &mut Pass<'_>) {
 }
 
 fn component(kind: &Kind) -> &'static str {
-    if kind.group.is_empty() { "replication-controller" } else { "replicaset-controller" }
+    if kind.group.is_empty() {
+        "replication-controller"
+    } else {
+        "replicaset-controller"
+    }
 }
 
 fn sync(pass: &mut Pass<'_>, kind: &Kind, set: &Value) {
     if !json::is_deleting(set) {
         adopt(pass, kind, set);
     }
-    let active: Vec<Arc<Value>> =
-        pass.pods_of(set).into_iter().filter(|pod| is_active(pod)).collect();
+    let active: Vec<Arc<Value>> = pass
+        .pods_of(set)
+        .into_iter()
+        .filter(|pod| is_active(pod))
+        .collect();
     let wanted = json::int(set, "/spec/replicas", 1);
     let missing = wanted - count(&active);
     let mut failure = None;
@@ -102,7 +109,9 @@ fn create(pass: &mut Pass<'_>, kind: &Kind, set: &Value, missing: i64) -> Option
 fn remove(pass: &mut Pass<'_>, kind: &Kind, set: &Value, active: &[Arc<Value>], surplus: i64) {
     let mut ranked: Vec<&Arc<Value>> = active.iter().collect();
     let version = |pod: &Value| {
-        json::text(pod, "/metadata/resourceVersion").parse::<u64>().unwrap_or_default()
+        json::text(pod, "/metadata/resourceVersion")
+            .parse::<u64>()
+            .unwrap_or_default()
     };
     ranked.sort_by_key(|pod| {
         (
@@ -115,7 +124,10 @@ fn remove(pass: &mut Pass<'_>, kind: &Kind, set: &Value, active: &[Arc<Value>], 
         )
     });
     let pods = pass.state.kinds.get("pods");
-    for pod in ranked.into_iter().take(usize::try_from(surplus).unwrap_or(0)) {
+    for pod in ranked
+        .into_iter()
+        .take(usize::try_from(surplus).unwrap_or(0))
+    {
         pass.delete(&pods, pod);
         let message = format!("Deleted pod: {}", json::name(pod));
         pass.event(set, "SuccessfulDelete", &message, component(kind));
@@ -138,7 +150,9 @@ fn report(
     let labels = json::at(set, "/spec/template/metadata/labels");
     let labelled = active.iter().filter(|pod| {
         labels.as_object().is_none_or(|labels| {
-            labels.iter().all(|(key, value)| pod["metadata"]["labels"].get(key) == Some(value))
+            labels
+                .iter()
+                .all(|(key, value)| pod["metadata"]["labels"].get(key) == Some(value))
         })
     });
     let ready = count(active.iter().filter(|pod| is_ready(pod)));
@@ -148,25 +162,33 @@ fn report(
     }
     json::set(&mut status, "/replicas", count(active));
     if !kind.group.is_empty() {
-        let leaving = pass.pods_of(set).into_iter().filter(|pod| json::is_deleting(pod));
+        let leaving = pass
+            .pods_of(set)
+            .into_iter()
+            .filter(|pod| json::is_deleting(pod));
         json::set(&mut status, "/terminatingReplicas", count(leaving));
     }
     set_count(&mut status, "fullyLabeledReplicas", count(labelled));
     set_count(&mut status, "readyReplicas", ready);
     set_count(&mut status, "availableReplicas", ready);
-    json::set(&mut status, "/observedGeneration", json::int(set, "/metadata/generation", 1));
-    match failure {
-        Some(message) => {
-            let condition = ("ReplicaFailure", true);
-            set_condition(&mut status, condition, "FailedCreate", &message, &pass.stamp);
-        }
-        None => {
-            if json::has(&status, "/conditions") {
-                json::list_mut(&mut status, "/conditions").retain(|c| c["type"] != "ReplicaFailure");
-            }
-            if json::list(&status, "/conditions").is_empty() {
-                json::remove(&mut status, "/conditions");
-            }
+    json::set(
+        &mut status,
+        "/observedGeneration",
+        json::int(set, "/metadata/generation", 1),
+    );
+    if let Some(message) = failure {
+        let condition = ("ReplicaFailure", true);
+        set_condition(
+            &mut status,
+            condition,
+            "FailedCreate",
+            &message,
+            &pass.stamp,
+        );
+    } else if json::has(&status, "/conditions") {
+        json::list_mut(&mut status, "/conditions").retain(|c| c["type"] != "ReplicaFailure");
+        if json::list(&status, "/conditions").is_empty() {
+            json::remove(&mut status, "/conditions");
         }
     }
     pass.set_status(kind, set, MANAGER, status);

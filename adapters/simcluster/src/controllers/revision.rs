@@ -21,7 +21,9 @@ pub(super) fn current(pass: &mut Pass<'_>, kind: &Kind, owner: &Value) -> String
     let revisions = pass.state.kinds.get(REVISIONS);
     match pass.state.get(REVISIONS, namespace, &name) {
         Some(found) if json::int(&found, "/revision", 0) < highest => {
-            pass.change(&revisions, &found, MANAGER, |r| json::set(r, "/revision", highest + 1));
+            pass.change(&revisions, &found, MANAGER, |r| {
+                json::set(r, "/revision", highest + 1);
+            });
         }
         Some(_) => {}
         None => {
@@ -57,5 +59,7 @@ pub(super) fn template(pass: &Pass<'_>, owner: &Value, name: &str) -> Option<Val
 
 /// The name of the revision that a pod was made from.
 pub(super) fn of(pod: &Value) -> &str {
-    json::map(pod, "/metadata/labels").and_then(|labels| labels.get(LABEL)?.as_str()).unwrap_or("")
+    json::map(pod, "/metadata/labels")
+        .and_then(|labels| labels.get(LABEL)?.as_str())
+        .unwrap_or("")
 }

@@ -11,7 +11,11 @@ use crate::json;
 
 pub(super) fn max_surge(deployment: &Value) -> i64 {
     let wanted = json::int(deployment, "/spec/replicas", 1);
-    share(json::at(deployment, "/spec/strategy/rollingUpdate/maxSurge"), wanted, true)
+    share(
+        json::at(deployment, "/spec/strategy/rollingUpdate/maxSurge"),
+        wanted,
+        true,
+    )
 }
 
 pub(super) fn max_unavailable(deployment: &Value) -> i64 {
@@ -19,16 +23,23 @@ pub(super) fn max_unavailable(deployment: &Value) -> i64 {
     if json::text(deployment, "/spec/strategy/type") != "RollingUpdate" || wanted == 0 {
         return 0;
     }
-    let most = share(json::at(deployment, "/spec/strategy/rollingUpdate/maxUnavailable"), wanted, false);
+    let most = share(
+        json::at(deployment, "/spec/strategy/rollingUpdate/maxUnavailable"),
+        wanted,
+        false,
+    );
     // Neither surge nor unavailability would stand still for ever.
-    if most == 0 && max_surge(deployment) == 0 { 1 } else { most.min(wanted) }
+    if most == 0 && max_surge(deployment) == 0 {
+        1
+    } else {
+        most.min(wanted)
+    }
 }
 
 /// Scales the sets one step; `new` is the UID of the set of the current template.
 pub(super) fn step(pass: &mut Pass<'_>, deployment: &Value, new: &str, paused: bool) {
     let sets = sets_of(pass, deployment);
-    let (current, old): (Vec<_>, Vec<_>) =
-        sets.into_iter().partition(|set| json::uid(set) == new);
+    let (current, old): (Vec<_>, Vec<_>) = sets.into_iter().partition(|set| json::uid(set) == new);
     let wanted = json::int(deployment, "/spec/replicas", 1);
     let Some(current) = current.first() else {
         // Recreate takes the old pods away before it makes the new set.
@@ -78,7 +89,11 @@ pub(super) fn annotate(deployment: &Value, set: &mut Value) {
     let wanted = json::int(deployment, "/spec/replicas", 1);
     let most = wanted + max_surge(deployment);
     let annotations = "/metadata/annotations/deployment.kubernetes.io~1";
-    json::set(set, &format!("{annotations}desired-replicas"), wanted.to_string());
+    json::set(
+        set,
+        &format!("{annotations}desired-replicas"),
+        wanted.to_string(),
+    );
     json::set(set, &format!("{annotations}max-replicas"), most.to_string());
 }
 
@@ -105,14 +120,9 @@ fn grow(pass: &mut Pass<'_>, deployment: &Value, new: &Value, old_size: i64, wan
 }
 
 /// Takes away what may go: first old pods that do not work, then working ones.
-fn shrink(
-    pass: &mut Pass<'_>,
-    deployment: &Value,
-    new: &Value,
-    old: &[Arc<Value>],
-    wanted: i64,
-) {
-    let available = |set: &Value| json::int(set, "/status/availableReplicas", 0);
+fn shrink(pass: &mut Pass<'_>, deployment: &Value, new: &Value, old: &[Arc<Value>], wanted: i64) {
+    // A set that was just made smaller has not counted its pods again yet.
+    let available = |set: &Value| json::int(set, "/status/availableReplicas", 0).min(size(set));
     let new = pass
         .state
         .get(SETS, json::namespace(new), json::name(new))
@@ -121,6 +131,9 @@ fn shrink(
     let least = wanted - max_unavailable(deployment);
     let new_missing = size(&new) - available(&new);
     let mut may_go = all - least - new_missing;
+    if may_go <= 0 {
+        return;
+    }
     let mut left: Vec<i64> = old.iter().map(|set| size(set)).collect();
     for (index, set) in old.iter().enumerate() {
         let broken = (left[index] - available(set)).max(0).min(may_go.max(0));
@@ -128,7 +141,7 @@ fn shrink(
         may_go -= broken;
     }
     let working: i64 = old.iter().map(|set| available(set)).sum::<i64>() + available(&new);
-    let mut surplus = (working - least).max(0);
+    let mut surplus = (working - least).clamp(0, may_go.max(0));
     for (index, set) in old.iter().enumerate() {
         let gone = left[index].min(available(set)).min(surplus);
         left[index] -= gone;
@@ -150,6 +163,9 @@ fn scale(pass: &mut Pass<'_>, deployment: &Value, set: &Value, to: i64) {
         annotate(deployment, set);
     });
     let how = if to > from { "up" } else { "down" };
-    let message = format!("Scaled {how} replica set {} from {from} to {to}", json::name(set));
+    let message = format!(
+        "Scaled {how} replica set {} from {from} to {to}",
+        json::name(set)
+    );
     pass.event(deployment, "ScalingReplicaSet", &message, COMPONENT);
 }

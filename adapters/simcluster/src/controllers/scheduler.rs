@@ -33,7 +33,11 @@ pub(super) fn run(pass: &mut Pass<'_>) {
 
 /// The node that a pod spec selects, if it is there and takes pods.
 pub(super) fn node_for(pass: &Pass<'_>, spec: &Value) -> Option<Arc<Value>> {
-    pass.state.store.list("nodes", "").find(|node| selects(spec, node)).cloned()
+    pass.state
+        .store
+        .list("nodes", "")
+        .find(|node| selects(spec, node))
+        .cloned()
 }
 
 fn selects(spec: &Value, node: &Value) -> bool {
@@ -50,9 +54,12 @@ fn selects(spec: &Value, node: &Value) -> bool {
 
 fn matches_term(term: &Value, node: &Value) -> bool {
     let expressions = json!({"matchExpressions": json::at(term, "/matchExpressions")});
-    let by_label = crate::selector::matches_labels(&expressions, json::at(node, "/metadata/labels"));
+    let by_label =
+        crate::selector::matches_labels(&expressions, json::at(node, "/metadata/labels"));
     let by_field = json::list(term, "/matchFields").iter().all(|field| {
-        json::list(field, "/values").iter().any(|value| value == json::name(node))
+        json::list(field, "/values")
+            .iter()
+            .any(|value| value == json::name(node))
     });
     by_label && by_field
 }
@@ -70,7 +77,10 @@ fn place(pass: &mut Pass<'_>, pod: &Value) -> Result<String, String> {
              available: {total} Preemption is not helpful for scheduling."
         ));
     }
-    if chosen.iter().all(|node| json::flag(node, "/spec/unschedulable")) {
+    if chosen
+        .iter()
+        .all(|node| json::flag(node, "/spec/unschedulable"))
+    {
         return Err(format!(
             "0/{total} nodes are available: {total} node(s) were unschedulable. no new claims to \
              deallocate, preemption: 0/{total} nodes are available: {total} Preemption is not \
@@ -139,17 +149,22 @@ pub(super) fn quantity(text: &str) -> f64 {
 fn bind(pass: &mut Pass<'_>, pod: &Value, node: &str) {
     let pods = pass.state.kinds.get("pods");
     let at = (json::namespace(pod), json::name(pod));
-    let bound = pass.state.update(&pods, at, &Options::by("kube-scheduler"), |live| {
-        let mut next = live.clone();
-        json::set(&mut next, "/spec/nodeName", node);
-        Ok(next)
-    });
+    let bound = pass
+        .state
+        .update(&pods, at, &Options::by("kube-scheduler"), |live| {
+            let mut next = live.clone();
+            json::set(&mut next, "/spec/nodeName", node);
+            Ok(next)
+        });
     let Ok(bound) = bound else { return };
     let mut status = json::at(&bound.object, "/status").clone();
     set_condition(&mut status, ("PodScheduled", true), "", "", &pass.stamp);
     pass.set_status(&pods, &bound.object, "kube-scheduler", status);
-    let message =
-        format!("Successfully assigned {}/{} to {node}", json::namespace(pod), json::name(pod));
+    let message = format!(
+        "Successfully assigned {}/{} to {node}",
+        json::namespace(pod),
+        json::name(pod)
+    );
     pass.event(pod, "Scheduled", &message, COMPONENT);
 }
 
@@ -163,7 +178,13 @@ fn refuse(pass: &mut Pass<'_>, pod: &Value, why: &str) {
     if said == Some(why) {
         return;
     }
-    set_condition(&mut status, ("PodScheduled", false), "Unschedulable", why, &pass.stamp);
+    set_condition(
+        &mut status,
+        ("PodScheduled", false),
+        "Unschedulable",
+        why,
+        &pass.stamp,
+    );
     let pods = pass.state.kinds.get("pods");
     pass.set_status(&pods, pod, "kube-scheduler", status);
     pass.warn(pod, "FailedScheduling", why, COMPONENT);

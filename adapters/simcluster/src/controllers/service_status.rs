@@ -17,9 +17,16 @@ pub(super) fn run(pass: &mut Pass<'_>) {
 /// Nothing answers behind an aggregated API here, so only local ones are available.
 fn judge(pass: &mut Pass<'_>, registration: &Value) {
     let service = json::at(registration, "/spec/service");
-    let (namespace, name) = (json::text(service, "/namespace"), json::text(service, "/name"));
+    let (namespace, name) = (
+        json::text(service, "/namespace"),
+        json::text(service, "/name"),
+    );
     let (value, reason, message) = if service.is_null() {
-        (true, "Local", "Local APIServices are always available".to_owned())
+        (
+            true,
+            "Local",
+            "Local APIServices are always available".to_owned(),
+        )
     } else if pass.state.get("services", namespace, name).is_none() {
         let message = format!("service/{name} in \"{namespace}\" is not present");
         (false, "ServiceNotFound", message)
@@ -31,7 +38,13 @@ fn judge(pass: &mut Pass<'_>, registration: &Value) {
     if !status.is_object() {
         status = json!({});
     }
-    set_condition(&mut status, ("Available", value), reason, &message, &pass.stamp);
+    set_condition(
+        &mut status,
+        ("Available", value),
+        reason,
+        &message,
+        &pass.stamp,
+    );
     let kind = pass.state.kinds.get(SERVICES);
     pass.set_status(&kind, registration, "kube-apiserver", status);
 }

@@ -32,7 +32,10 @@ fn ordinal(pod: &Value) -> Option<i64> {
 }
 
 fn pods_by_ordinal(pass: &Pass<'_>, set: &Value) -> BTreeMap<i64, Arc<Value>> {
-    pass.pods_of(set).into_iter().filter_map(|pod| Some((ordinal(&pod)?, pod))).collect()
+    pass.pods_of(set)
+        .into_iter()
+        .filter_map(|pod| Some((ordinal(&pod)?, pod)))
+        .collect()
 }
 
 fn sync(pass: &mut Pass<'_>, kind: &Kind, set: &Value, update: &str) {
@@ -57,8 +60,12 @@ fn sync(pass: &mut Pass<'_>, kind: &Kind, set: &Value, update: &str) {
             Some(_) => {}
         }
     }
-    let surplus: Vec<&Arc<Value>> =
-        pods.iter().rev().filter(|(ordinal, _)| !range.contains(ordinal)).map(|(_, pod)| pod).collect();
+    let surplus: Vec<&Arc<Value>> = pods
+        .iter()
+        .rev()
+        .filter(|(ordinal, _)| !range.contains(ordinal))
+        .map(|(_, pod)| pod)
+        .collect();
     if !surplus.is_empty() {
         shrink(pass, set, &surplus, in_order);
         return;
@@ -117,15 +124,27 @@ fn make(pass: &mut Pass<'_>, kind: &Kind, set: &Value, ordinal: i64, update: &st
     let name = format!("{}-{ordinal}", json::name(set));
     let partition = json::int(set, "/spec/updateStrategy/rollingUpdate/partition", 0);
     let current = json::text(set, "/status/currentRevision").to_owned();
-    let wanted = if ordinal >= partition || current.is_empty() { update } else { &current };
+    let wanted = if ordinal >= partition || current.is_empty() {
+        update
+    } else {
+        &current
+    };
     let template = revision::template(pass, set, wanted)
         .unwrap_or_else(|| json::at(set, "/spec/template").clone());
     let claims = make_claims(pass, set, &name);
     let outcome = pass.make_pod(kind, set, &template, &name, |pod| {
         let labels = "/metadata/labels";
         json::set(pod, &format!("{labels}/{}", revision::LABEL), wanted);
-        json::set(pod, &format!("{labels}/statefulset.kubernetes.io~1pod-name"), name.clone());
-        json::set(pod, &format!("{labels}/apps.kubernetes.io~1pod-index"), ordinal.to_string());
+        json::set(
+            pod,
+            &format!("{labels}/statefulset.kubernetes.io~1pod-name"),
+            name.clone(),
+        );
+        json::set(
+            pod,
+            &format!("{labels}/apps.kubernetes.io~1pod-index"),
+            ordinal.to_string(),
+        );
         json::set(pod, "/spec/hostname", name.clone());
         let subdomain = json::text(set, "/spec/serviceName");
         if !subdomain.is_empty() {
@@ -140,7 +159,10 @@ fn make(pass: &mut Pass<'_>, kind: &Kind, set: &Value, ordinal: i64, update: &st
     match outcome {
         Ok(_) => {
             pass.succeeded(json::uid(set));
-            let message = format!("create Pod {name} in StatefulSet {} successful", json::name(set));
+            let message = format!(
+                "create Pod {name} in StatefulSet {} successful",
+                json::name(set)
+            );
             pass.event(set, "SuccessfulCreate", &message, COMPONENT);
         }
         // The name is held by a pod that is not ours, or by one that has not gone yet.
@@ -163,17 +185,31 @@ fn make_claims(pass: &mut Pass<'_>, set: &Value, pod: &str) -> Vec<(String, Stri
     for template in json::list(set, "/spec/volumeClaimTemplates") {
         let volume = json::name(template).to_owned();
         let name = format!("{volume}-{pod}");
-        if pass.state.get("persistentvolumeclaims", json::namespace(set), &name).is_none() {
+        if pass
+            .state
+            .get("persistentvolumeclaims", json::namespace(set), &name)
+            .is_none()
+        {
             let mut claim = json!({"metadata": {"name": name}, "spec": template["spec"]});
             if let Some(annotations) = template.pointer("/metadata/annotations") {
                 claim["metadata"]["annotations"] = annotations.clone();
             }
             let mut labels = json::at(template, "/metadata/labels").clone();
-            for (key, value) in json::map(set, "/spec/selector/matchLabels").into_iter().flatten() {
-                json::set(&mut labels, &format!("/{}", json::escape(key)), value.clone());
+            for (key, value) in json::map(set, "/spec/selector/matchLabels")
+                .into_iter()
+                .flatten()
+            {
+                json::set(
+                    &mut labels,
+                    &format!("/{}", json::escape(key)),
+                    value.clone(),
+                );
             }
             claim["metadata"]["labels"] = labels;
-            match pass.state.create_as(MANAGER, &kind, json::namespace(set), claim) {
+            match pass
+                .state
+                .create_as(MANAGER, &kind, json::namespace(set), claim)
+            {
                 Ok(_) => {
                     let message = format!(
                         "create Claim {name} Pod {pod} in StatefulSet {} success",
@@ -210,7 +246,11 @@ fn report(pass: &mut Pass<'_>, kind: &Kind, set: &Value, update: &str) {
     if current.is_empty() || complete {
         update.clone_into(&mut current);
     }
-    json::set(&mut status, "/observedGeneration", json::int(set, "/metadata/generation", 1));
+    json::set(
+        &mut status,
+        "/observedGeneration",
+        json::int(set, "/metadata/generation", 1),
+    );
     json::set(&mut status, "/replicas", count(&pods));
     json::set(&mut status, "/availableReplicas", ready);
     set_count(&mut status, "readyReplicas", ready);

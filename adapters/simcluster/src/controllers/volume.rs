@@ -35,15 +35,15 @@ pub(super) fn run(pass: &mut Pass<'_>) {
 /// means that binding is under way.
 pub(super) fn ready_for(pass: &mut Pass<'_>, pod: &Value) -> Result<(), String> {
     let total = pass.state.store.list("nodes", "").count();
-    let no = |why: &str| {
-        Err(format!("0/{total} nodes are available: {why}. not found"))
-    };
+    let no = |why: &str| Err(format!("0/{total} nodes are available: {why}. not found"));
     for name in claims_of(pod) {
         let Some(claim) = pass.state.get(CLAIMS, json::namespace(pod), &name) else {
             return no(&format!("persistentvolumeclaim \"{name}\" not found"));
         };
         if json::is_deleting(&claim) {
-            return no(&format!("persistentvolumeclaim \"{name}\" is being deleted"));
+            return no(&format!(
+                "persistentvolumeclaim \"{name}\" is being deleted"
+            ));
         }
         if json::text(&claim, "/status/phase") == "Bound" {
             continue;
@@ -77,7 +77,7 @@ pub(super) fn claims_of(pod: &Value) -> Vec<String> {
         .collect()
 }
 
-fn class_of<'a>(object: &'a Value) -> &'a str {
+fn class_of(object: &Value) -> &str {
     json::text(object, "/spec/storageClassName")
 }
 
@@ -86,7 +86,9 @@ fn class(pass: &Pass<'_>, claim: &Value) -> Option<Arc<Value>> {
 }
 
 fn provisioner(pass: &Pass<'_>, claim: &Value) -> String {
-    class(pass, claim).map(|class| json::text(&class, "/provisioner").to_owned()).unwrap_or_default()
+    class(pass, claim)
+        .map(|class| json::text(&class, "/provisioner").to_owned())
+        .unwrap_or_default()
 }
 
 fn waits_for_consumer(pass: &Pass<'_>, claim: &Value) -> bool {
@@ -142,7 +144,11 @@ fn unprotect_claim(pass: &mut Pass<'_>, claim: &Value) {
 }
 
 fn notice_loss(pass: &mut Pass<'_>, claim: &Value) {
-    if pass.state.get(VOLUMES, "", json::text(claim, "/spec/volumeName")).is_some() {
+    if pass
+        .state
+        .get(VOLUMES, "", json::text(claim, "/spec/volumeName"))
+        .is_some()
+    {
         return;
     }
     let kind = pass.state.kinds.get(CLAIMS);
@@ -218,13 +224,19 @@ fn best_volume(pass: &Pass<'_>, claim: &Value) -> Option<Arc<Value>> {
         .filter(|volume| class_of(volume) == class_of(claim))
         .filter(|volume| {
             let modes = json::list(volume, "/spec/accessModes");
-            json::list(claim, "/spec/accessModes").iter().all(|mode| modes.contains(mode))
+            json::list(claim, "/spec/accessModes")
+                .iter()
+                .all(|mode| modes.contains(mode))
         })
         .filter(|volume| {
             selector.is_null()
                 || crate::selector::matches_labels(selector, json::at(volume, "/metadata/labels"))
         })
-        .min_by(|a, b| (!is_for(a), size(a)).partial_cmp(&(!is_for(b), size(b))).unwrap_or(std::cmp::Ordering::Equal))
+        .min_by(|a, b| {
+            (!is_for(a), size(a))
+                .partial_cmp(&(!is_for(b), size(b)))
+                .unwrap_or(std::cmp::Ordering::Equal)
+        })
         .cloned()
 }
 
@@ -251,19 +263,33 @@ fn bind(pass: &mut Pass<'_>, claim: &Value, volume: &Value) {
             let by = "/metadata/annotations/pv.kubernetes.io~1bound-by-controller";
             json::set(claim, by, "yes");
         }
-        json::set(claim, "/metadata/annotations/pv.kubernetes.io~1bind-completed", "yes");
+        json::set(
+            claim,
+            "/metadata/annotations/pv.kubernetes.io~1bind-completed",
+            "yes",
+        );
     });
     let mut status = json::at(claim, "/status").clone();
     json::set(&mut status, "/phase", "Bound");
-    json::set(&mut status, "/accessModes", json::at(volume, "/spec/accessModes").clone());
-    json::set(&mut status, "/capacity", json::at(volume, "/spec/capacity").clone());
+    json::set(
+        &mut status,
+        "/accessModes",
+        json::at(volume, "/spec/accessModes").clone(),
+    );
+    json::set(
+        &mut status,
+        "/capacity",
+        json::at(volume, "/spec/capacity").clone(),
+    );
     pass.set_status(&claims, claim, MANAGER, status);
 }
 
 fn provision(pass: &mut Pass<'_>, claim: &Value) {
     let kind = pass.state.kinds.get(VOLUMES);
-    let policy = class(pass, claim)
-        .map_or_else(|| "Delete".to_owned(), |c| json::text(&c, "/reclaimPolicy").to_owned());
+    let policy = class(pass, claim).map_or_else(
+        || "Delete".to_owned(),
+        |c| json::text(&c, "/reclaimPolicy").to_owned(),
+    );
     let name = format!("pvc-{}", json::uid(claim));
     let volume = json!({
         "metadata": {"name": name,

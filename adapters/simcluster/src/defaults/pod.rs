@@ -7,7 +7,9 @@ use crate::json::{self, list_mut, set_default};
 
 /// Fills the pod spec at `pointer`; an absent one is left absent, for validation to refuse.
 pub(crate) fn pod_spec(object: &mut Value, pointer: &str) {
-    let Some(spec) = object.pointer_mut(pointer).filter(|spec| spec.is_object()) else { return };
+    let Some(spec) = object.pointer_mut(pointer).filter(|spec| spec.is_object()) else {
+        return;
+    };
     set_default(spec, "/restartPolicy", "Always");
     set_default(spec, "/terminationGracePeriodSeconds", 30);
     set_default(spec, "/dnsPolicy", "ClusterFirst");
@@ -84,7 +86,9 @@ pub(crate) fn pod_alone(pod: &mut Value) {
 }
 
 fn copy_limits(container: &mut Value) {
-    let limits = json::map(container, "/resources/limits").cloned().unwrap_or_default();
+    let limits = json::map(container, "/resources/limits")
+        .cloned()
+        .unwrap_or_default();
     for (resource, limit) in limits {
         let pointer = format!("/resources/requests/{}", json::escape(&resource));
         set_default(container, &pointer, limit);
@@ -108,7 +112,10 @@ fn volume(volume: &mut Value) {
         set_default(volume, "/hostPath/type", "");
     }
     // A volume that names no source is an emptyDir.
-    if volume.as_object().is_some_and(|v| v.len() == 1 && v.contains_key("name")) {
+    if volume
+        .as_object()
+        .is_some_and(|v| v.len() == 1 && v.contains_key("name"))
+    {
         json::set(volume, "/emptyDir", json!({}));
     }
 }

@@ -22,7 +22,11 @@ pub(crate) fn object(content_type: &str, body: &Bytes) -> ApiResult<Value> {
 
 /// Reads `DeleteOptions`; no body means none.
 pub(crate) fn options(content_type: &str, body: &Bytes) -> ApiResult<Value> {
-    if body.is_empty() { Ok(Value::Null) } else { object(content_type, body) }
+    if body.is_empty() {
+        Ok(Value::Null)
+    } else {
+        object(content_type, body)
+    }
 }
 
 pub(crate) fn from_json(body: &Bytes) -> ApiResult<Value> {

@@ -30,5 +30,6 @@ pub(crate) fn answer(
         Target::OpenApi(group, version) => Some(discovery::openapi(kinds, group, version)),
         Target::Resource(_) | Target::Nowhere => None,
     };
-    body.map(|body| json_response(StatusCode::OK, &body)).ok_or_else(ApiError::no_such_group)
+    body.map(|body| json_response(StatusCode::OK, &body))
+        .ok_or_else(ApiError::no_such_group)
 }

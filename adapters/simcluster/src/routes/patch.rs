@@ -32,7 +32,12 @@ const ACCEPTED: &[&str] = &[
 /// # Errors
 /// 415 for other types, 400 for a body that cannot be read.
 pub(crate) fn read(call: &Call) -> ApiResult<Asked> {
-    let media = call.content_type.split(';').next().unwrap_or_default().trim();
+    let media = call
+        .content_type
+        .split(';')
+        .next()
+        .unwrap_or_default()
+        .trim();
     Ok(match media {
         "application/apply-patch+yaml" | "application/apply-patch+json" => {
             Asked::Apply(body::from_yaml(&call.body)?)
@@ -42,13 +47,13 @@ pub(crate) fn read(call: &Call) -> ApiResult<Asked> {
             Asked::Patch(Patch::Strategic(body::from_json(&call.body)?))
         }
         "application/json-patch+json" => {
-            let patch = serde_json::from_slice(&call.body).map_err(|error| {
-                ApiError::bad_request(format!("error decoding patch: {error}"))
-            })?;
+            let patch = serde_json::from_slice(&call.body)
+                .map_err(|error| ApiError::bad_request(format!("error decoding patch: {error}")))?;
             Asked::Patch(Patch::Json(patch))
         }
         _ => {
-            let mut error = ApiError::new(415, "UnsupportedMediaType", "415: Unsupported Media Type");
+            let mut error =
+                ApiError::new(415, "UnsupportedMediaType", "415: Unsupported Media Type");
             error.details = json!({});
             return Err(error);
         }

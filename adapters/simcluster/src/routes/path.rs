@@ -50,8 +50,11 @@ impl Target {
 }
 
 pub(crate) fn parse(path: &str) -> Target {
-    let parts: Vec<String> =
-        path.split('/').filter(|part| !part.is_empty()).map(decode).collect();
+    let parts: Vec<String> = path
+        .split('/')
+        .filter(|part| !part.is_empty())
+        .map(decode)
+        .collect();
     let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
     match parts.as_slice() {
         ["healthz" | "livez" | "readyz", ..] => Target::Health,
@@ -133,12 +136,18 @@ mod tests {
     #[test]
     fn paths_of_objects_and_subresources() {
         let scale = place("/apis/apps/v1/namespaces/a/deployments/b/scale");
-        assert_eq!((scale.namespace.as_str(), scale.subresource.as_str()), ("a", "scale"));
+        assert_eq!(
+            (scale.namespace.as_str(), scale.subresource.as_str()),
+            ("a", "scale")
+        );
         assert_eq!(place("/api/v1/namespaces/a").name, "a");
         assert_eq!(place("/api/v1/namespaces/a/status").plural, "namespaces");
         assert_eq!(place("/api/v1/pods").plural, "pods");
         let role = "/apis/rbac.authorization.k8s.io/v1/clusterroles/system%3Aadmin";
         assert_eq!(place(role).name, "system:admin");
-        assert_eq!(parse("/apis/apps/v1"), Target::Resources("apps".into(), "v1".into()));
+        assert_eq!(
+            parse("/apis/apps/v1"),
+            Target::Resources("apps".into(), "v1".into())
+        );
     }
 }

@@ -11,7 +11,10 @@ impl Query {
     pub fn parse(text: &str) -> Self {
         let pairs = text.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-            (decode(&key.replace('+', " ")), decode(&value.replace('+', " ")))
+            (
+                decode(&key.replace('+', " ")),
+                decode(&value.replace('+', " ")),
+            )
         });
         Self(pairs.collect())
     }

@@ -62,20 +62,27 @@ pub(crate) fn answer(
 
 fn find_kind(cluster: &SimCluster, at: &At) -> ApiResult<Arc<Kind>> {
     let state = cluster.inner.lock();
-    let kind = state.kinds.by_path(&at.group, &at.version, &at.plural).ok_or_else(|| {
-        if state.kinds.serves(&at.group, &at.version) {
-            ApiError::no_such_path()
-        } else {
-            ApiError::no_such_group()
-        }
-    })?;
+    let kind = state
+        .kinds
+        .by_path(&at.group, &at.version, &at.plural)
+        .ok_or_else(|| {
+            if state.kinds.serves(&at.group, &at.version) {
+                ApiError::no_such_path()
+            } else {
+                ApiError::no_such_group()
+            }
+        })?;
     // A namespaced kind can be listed across namespaces, nothing else can be done there.
     let misplaced = if kind.namespaced {
         at.namespace.is_empty() && !at.name.is_empty()
     } else {
         !at.namespace.is_empty()
     };
-    if misplaced { Err(ApiError::no_such_path()) } else { Ok(kind) }
+    if misplaced {
+        Err(ApiError::no_such_path())
+    } else {
+        Ok(kind)
+    }
 }
 
 fn create_only(
@@ -89,11 +96,19 @@ fn create_only(
     }
     let object = body::object(&call.content_type, &call.body)?;
     if kind.kind == "Binding" || at.subresource == "binding" {
-        return cluster.inner.with(|state| reviews::bind(state, at, &object, call.dry_run()));
+        return cluster
+            .inner
+            .with(|state| reviews::bind(state, at, &object, call.dry_run()));
     }
     let answered = {
         let state = cluster.inner.lock();
-        reviews::review(&state, cluster.inner.options.bearer_token.as_deref(), kind, at, object)?
+        reviews::review(
+            &state,
+            cluster.inner.options.bearer_token.as_deref(),
+            kind,
+            at,
+            object,
+        )?
     };
     Ok(json_response(StatusCode::CREATED, &answered))
 }
@@ -112,17 +127,29 @@ pub(crate) fn options<'a>(call: &Call, at: &'a At, manager: &'a str) -> ApiResul
             ));
         }
     };
-    let subresource = if at.subresource == "status" { "status" } else { "" };
-    Ok(Options { manager, subresource, dry_run: call.dry_run(), validation })
+    let subresource = if at.subresource == "status" {
+        "status"
+    } else {
+        ""
+    };
+    Ok(Options {
+        manager,
+        subresource,
+        dry_run: call.dry_run(),
+        validation,
+    })
 }
 
 fn show(state: &State, call: &Call, kind: &Kind, object: &Value) -> Value {
-    Shape::asked(&call.accept, &call.query.text("includeObject").to_owned())
-        .one(&state.clock, kind, object)
+    Shape::asked(&call.accept, call.query.text("includeObject")).one(&state.clock, kind, object)
 }
 
 fn written(state: &State, call: &Call, kind: &Kind, written: &Written) -> Response<Body> {
-    let code = if written.created { StatusCode::CREATED } else { StatusCode::OK };
+    let code = if written.created {
+        StatusCode::CREATED
+    } else {
+        StatusCode::OK
+    };
     let mut response = json_response(code, &show(state, call, kind, &written.object));
     for warning in &written.warnings {
         let escaped = warning.replace('\\', "\\\\").replace('"', "\\\"");
@@ -138,7 +165,10 @@ fn get(cluster: &SimCluster, call: &Call, kind: &Kind, at: &At) -> ApiResult<Res
     let object = state
         .get(&kind.storage(), &at.namespace, &at.name)
         .ok_or_else(|| ApiError::not_found(kind, &at.name))?;
-    Ok(json_response(StatusCode::OK, &show(&state, call, kind, &object)))
+    Ok(json_response(
+        StatusCode::OK,
+        &show(&state, call, kind, &object),
+    ))
 }
 
 fn selectors(call: &Call, kind: &Kind, at: &At) -> ApiResult<Selectors> {
@@ -155,7 +185,12 @@ fn list(cluster: &SimCluster, call: &Call, kind: &Kind, at: &At) -> ApiResult<Re
     let selectors = selectors(call, kind, at)?;
     let state = cluster.inner.lock();
     let after = read_continue(&state, call.query.text("continue"))?;
-    let place = |object: &Value| (json::namespace(object).to_owned(), json::name(object).to_owned());
+    let place = |object: &Value| {
+        (
+            json::namespace(object).to_owned(),
+            json::name(object).to_owned(),
+        )
+    };
     let mut found: Vec<Arc<Value>> = state
         .store
         .list(&kind.storage(), &at.namespace)
@@ -175,7 +210,10 @@ fn list(cluster: &SimCluster, call: &Call, kind: &Kind, at: &At) -> ApiResult<Re
         }
     }
     let shape = Shape::asked(&call.accept, call.query.text("includeObject"));
-    Ok(json_response(StatusCode::OK, &shape.list(&state.clock, kind, metadata, &found)))
+    Ok(json_response(
+        StatusCode::OK,
+        &shape.list(&state.clock, kind, &metadata, &found),
+    ))
 }
 
 fn write_continue(state: &State, last: &(String, String)) -> String {
@@ -232,7 +270,11 @@ fn watch_it(
             ApiError::new(500, "", text)
         })?,
     };
-    let seconds = call.query.number("timeoutSeconds").filter(|s| *s > 0).unwrap_or(1800);
+    let seconds = call
+        .query
+        .number("timeoutSeconds")
+        .filter(|s| *s > 0)
+        .unwrap_or(1800);
     let request = WatchRequest {
         kind: Arc::clone(kind),
         namespace: at.namespace.clone(),
@@ -280,7 +322,7 @@ fn patch_it(cluster: &SimCluster, call: &Call, kind: &Kind, at: &At) -> ApiResul
     let manager = call.manager();
     let options = options(call, at, &manager)?;
     let place = (at.namespace.as_str(), at.name.as_str());
-    let done = match patch::read(call)? {
+    match patch::read(call)? {
         patch::Asked::Apply(config) => {
             if call.query.text("fieldManager").is_empty() {
                 let cause = Cause::required("fieldManager", "is required for apply patch");
@@ -303,8 +345,7 @@ fn patch_it(cluster: &SimCluster, call: &Call, kind: &Kind, at: &At) -> ApiResul
                 Ok(written(state, call, kind, &done))
             })
         }
-    };
-    done
+    }
 }
 
 fn delete_options(call: &Call) -> ApiResult<DeleteOptions> {
@@ -367,7 +408,10 @@ fn delete_collection(
         }
         let metadata = json!({"resourceVersion": state.store.resource_version().to_string()});
         let shape = Shape::asked(&call.accept, "");
-        Ok(json_response(StatusCode::OK, &shape.list(&state.clock, kind, metadata, &found)))
+        Ok(json_response(
+            StatusCode::OK,
+            &shape.list(&state.clock, kind, &metadata, &found),
+        ))
     })
 }
 
@@ -378,7 +422,10 @@ fn log(cluster: &SimCluster, kind: &Kind, at: &At) -> ApiResult<Response<Body>> 
         .get("pods", &at.namespace, &at.name)
         .ok_or_else(|| ApiError::not_found(kind, &at.name))?;
     let started = text_of(&pod, "/status/startTime");
-    Ok(text(&format!("{started} simulated container of {} started\n", at.name)))
+    Ok(text(&format!(
+        "{started} simulated container of {} started\n",
+        at.name
+    )))
 }
 
 fn text_of(object: &Value, pointer: &str) -> String {
@@ -395,7 +442,11 @@ fn finalize(cluster: &SimCluster, call: &Call, kind: &Kind, at: &At) -> ApiResul
     cluster.inner.with(|state| {
         let done = state.update(kind, ("", &at.name), &Options::by(&manager), |live| {
             let mut next = live.clone();
-            json::set(&mut next, "/spec/finalizers", json::at(&asked, "/spec/finalizers").clone());
+            json::set(
+                &mut next,
+                "/spec/finalizers",
+                json::at(&asked, "/spec/finalizers").clone(),
+            );
             Ok(next)
         })?;
         let object = &done.object;

@@ -67,13 +67,26 @@ fn access_status(state: &State, kind: &Kind, at: &At, review: &Value) -> ApiResu
     let namespace = json::text(attributes, "/namespace");
     if kind.kind == "LocalSubjectAccessReview" && namespace != at.namespace {
         let detail = "must match metadata.namespace";
-        let cause =
-            Cause::invalid("spec.resourceAttributes.namespace", &Value::from(namespace), detail);
+        let cause = Cause::invalid(
+            "spec.resourceAttributes.namespace",
+            &Value::from(namespace),
+            detail,
+        );
         return Err(ApiError::invalid(kind, "", &[cause]));
     }
-    let (verb, resource) = (json::text(attributes, "/verb"), json::text(attributes, "/resource"));
-    let denied = state.denials.iter().any(|denial| denial.covers(verb, resource, namespace));
-    Ok(if denied { json!({"allowed": false}) } else { json!({"allowed": true}) })
+    let (verb, resource) = (
+        json::text(attributes, "/verb"),
+        json::text(attributes, "/resource"),
+    );
+    let denied = state
+        .denials
+        .iter()
+        .any(|denial| denial.covers(verb, resource, namespace));
+    Ok(if denied {
+        json!({"allowed": false})
+    } else {
+        json!({"allowed": true})
+    })
 }
 
 /// Places a pod on a node.
@@ -84,13 +97,24 @@ pub(crate) fn bind(
     dry_run: bool,
 ) -> ApiResult<Response<Body>> {
     let pods = state.kinds.get("pods");
-    let name = if at.name.is_empty() { json::name(binding) } else { &at.name };
+    let name = if at.name.is_empty() {
+        json::name(binding)
+    } else {
+        &at.name
+    };
     let node = json::text(binding, "/target/name").to_owned();
     if node.is_empty() {
         let cause = Cause::required("target.name", "");
-        return Err(ApiError::invalid(&state.kinds.get("bindings"), name, &[cause]));
+        return Err(ApiError::invalid(
+            &state.kinds.get("bindings"),
+            name,
+            &[cause],
+        ));
     }
-    let options = Options { dry_run, ..Options::by("kube-scheduler") };
+    let options = Options {
+        dry_run,
+        ..Options::by("kube-scheduler")
+    };
     state.update(&pods, (&at.namespace, name), &options, |live| {
         let bound = json::text(live, "/spec/nodeName");
         if !bound.is_empty() {

@@ -38,16 +38,20 @@ pub(crate) fn answer(
         }
         Method::PUT => {
             let asked = body::object(&call.content_type, &call.body)?;
-            cluster.inner.with(|state| write(state, kind, at, &options, |_| Ok(asked)))?
+            cluster
+                .inner
+                .with(|state| write(state, kind, at, &options, |_| Ok(asked)))?
         }
         Method::PATCH => match patch::read(call)? {
             patch::Asked::Apply(config) => {
                 let force = call.query.flag("force");
-                cluster.inner.with(|state| apply(state, kind, at, &options, &config, force))?
+                cluster
+                    .inner
+                    .with(|state| apply(state, kind, at, &options, &config, force))?
             }
-            patch::Asked::Patch(change) => cluster
-                .inner
-                .with(|state| write(state, kind, at, &options, |scale| change.apply(kind, scale)))?,
+            patch::Asked::Patch(change) => cluster.inner.with(|state| {
+                write(state, kind, at, &options, |scale| change.apply(kind, scale))
+            })?,
         },
         _ => return Err(ApiError::method_not_allowed()),
     };
@@ -63,7 +67,10 @@ fn live(state: &State, kind: &Kind, at: &At) -> ApiResult<Value> {
 
 /// The Scale of an object.
 fn of(kind: &Kind, object: &Value) -> Value {
-    let paths = kind.scale.as_ref().expect("asked only for kinds with a scale");
+    let paths = kind
+        .scale
+        .as_ref()
+        .expect("asked only for kinds with a scale");
     let selector = match &paths.selector {
         Some(path) => json::text(object, path).to_owned(),
         None if json::has(object, "/spec/selector/matchLabels")
@@ -74,7 +81,13 @@ fn of(kind: &Kind, object: &Value) -> Value {
         None => selector::to_text(&json!({"matchLabels": json::at(object, "/spec/selector")})),
     };
     let mut metadata = json!({});
-    for field in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
+    for field in [
+        "name",
+        "namespace",
+        "uid",
+        "resourceVersion",
+        "creationTimestamp",
+    ] {
         metadata[field] = json::at(object, &format!("/metadata/{field}")).clone();
     }
     let replicas = json::int(object, &paths.spec_replicas, 0);
@@ -122,8 +135,10 @@ fn check(kind: &Kind, before: &Value, after: &Value) -> ApiResult<()> {
     if replicas < 0 {
         let detail = "must be greater than or equal to 0";
         let cause = Cause::invalid("spec.replicas", &Value::from(replicas), detail);
-        let text =
-            format!("Scale.autoscaling \"{name}\" is invalid: {}: {}", cause.field, cause.message);
+        let text = format!(
+            "Scale.autoscaling \"{name}\" is invalid: {}: {}",
+            cause.field, cause.message
+        );
         let mut error = ApiError::new(422, "Invalid", text);
         error.details = json!({"name": name, "group": "autoscaling", "kind": "Scale"});
         return Err(error.with_causes(&[cause]));
@@ -132,8 +147,15 @@ fn check(kind: &Kind, before: &Value, after: &Value) -> ApiResult<()> {
 }
 
 fn set_replicas(kind: &Kind, object: &mut Value, scale: &Value) {
-    let paths = kind.scale.as_ref().expect("asked only for kinds with a scale");
-    json::set(object, &paths.spec_replicas, json::int(scale, "/spec/replicas", 0));
+    let paths = kind
+        .scale
+        .as_ref()
+        .expect("asked only for kinds with a scale");
+    json::set(
+        object,
+        &paths.spec_replicas,
+        json::int(scale, "/spec/replicas", 0),
+    );
 }
 
 fn apply(
@@ -151,7 +173,11 @@ fn apply(
     if json::has(config, "/spec/replicas") {
         set_replicas(kind, &mut claim, config);
     }
-    let writer = Writer { manager: options.manager, subresource: "scale", now: &stamp };
+    let writer = Writer {
+        manager: options.manager,
+        subresource: "scale",
+        now: &stamp,
+    };
     let merged = server_side::apply(kind, &live, &claim, &writer, force)?;
     let written = state.replace_applied(kind, &live, merged, options)?;
     Ok(of(kind, &written))

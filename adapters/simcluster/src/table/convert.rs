@@ -14,22 +14,40 @@ pub(crate) fn to_version(kind: &Kind, object: &Value) -> Value {
     }
     json::set(&mut shown, "/apiVersion", kind.api_version());
     if kind.group == "autoscaling" {
-        if kind.version == "v1" { to_v1(&mut shown) } else { to_v2(&mut shown) }
+        if kind.version == "v1" {
+            to_v1(&mut shown);
+        } else {
+            to_v2(&mut shown);
+        }
     }
     shown
 }
 
 fn to_v1(scaler: &mut Value) {
     json::set_default(scaler, "/status/currentReplicas", 0);
-    let Some(Value::Array(metrics)) = json::remove(scaler, "/spec/metrics") else { return };
-    let cpu = metrics.iter().find(|m| json::text(m, "/resource/name") == "cpu");
+    let Some(Value::Array(metrics)) = json::remove(scaler, "/spec/metrics") else {
+        return;
+    };
+    let cpu = metrics
+        .iter()
+        .find(|m| json::text(m, "/resource/name") == "cpu");
     if let Some(percent) = cpu.and_then(|m| m.pointer("/resource/target/averageUtilization")) {
-        json::set(scaler, "/spec/targetCPUUtilizationPercentage", percent.clone());
+        json::set(
+            scaler,
+            "/spec/targetCPUUtilizationPercentage",
+            percent.clone(),
+        );
     }
 }
 
 fn to_v2(scaler: &mut Value) {
-    let Some(percent) = json::remove(scaler, "/spec/targetCPUUtilizationPercentage") else { return };
-    json::set(scaler, "/spec/metrics", json!([{"type": "Resource", "resource": {"name": "cpu",
-        "target": {"type": "Utilization", "averageUtilization": percent}}}]));
+    let Some(percent) = json::remove(scaler, "/spec/targetCPUUtilizationPercentage") else {
+        return;
+    };
+    json::set(
+        scaler,
+        "/spec/metrics",
+        json!([{"type": "Resource", "resource": {"name": "cpu",
+        "target": {"type": "Utilization", "averageUtilization": percent}}}]),
+    );
 }

@@ -14,12 +14,25 @@ pub(crate) fn columns(kind: &Kind) -> Vec<String> {
             &["Name", "Desired", "Current", "Ready", "Age"]
         }
         "statefulsets.apps" => &["Name", "Ready", "Age"],
-        "daemonsets.apps" => {
-            &["Name", "Desired", "Current", "Ready", "Up-to-date", "Available", "Age"]
-        }
+        "daemonsets.apps" => &[
+            "Name",
+            "Desired",
+            "Current",
+            "Ready",
+            "Up-to-date",
+            "Available",
+            "Age",
+        ],
         "jobs.batch" => &["Name", "Status", "Completions", "Duration", "Age"],
         "cronjobs.batch" => &["Name", "Schedule", "Suspend", "Active", "Age"],
-        "services" => &["Name", "Type", "Cluster-IP", "External-IP", "Port(s)", "Age"],
+        "services" => &[
+            "Name",
+            "Type",
+            "Cluster-IP",
+            "External-IP",
+            "Port(s)",
+            "Age",
+        ],
         "namespaces" | "persistentvolumes" | "persistentvolumeclaims" => &["Name", "Status", "Age"],
         "nodes" => &["Name", "Status", "Roles", "Age", "Version"],
         "events" => &["Last Seen", "Type", "Reason", "Object", "Message"],
@@ -31,7 +44,10 @@ pub(crate) fn columns(kind: &Kind) -> Vec<String> {
     };
     let mut columns: Vec<String> = own.iter().map(|name| (*name).to_owned()).collect();
     if !kind.printer_columns.is_empty() {
-        let named = kind.printer_columns.iter().map(|c| json::text(c, "/name").to_owned());
+        let named = kind
+            .printer_columns
+            .iter()
+            .map(|c| json::text(c, "/name").to_owned());
         columns = std::iter::once("Name".to_owned()).chain(named).collect();
     }
     columns
@@ -39,22 +55,31 @@ pub(crate) fn columns(kind: &Kind) -> Vec<String> {
 
 pub(crate) fn cells(clock: &SimClock, kind: &Kind, object: &Value) -> Vec<Value> {
     let columns = columns(kind);
-    columns.iter().map(|column| cell(clock, kind, object, column)).collect()
+    columns
+        .iter()
+        .map(|column| cell(clock, kind, object, column))
+        .collect()
 }
 
 fn cell(clock: &SimClock, kind: &Kind, object: &Value, column: &str) -> Value {
     let number = |pointer: &str| json!(json::int(object, pointer, 0));
-    let printer = kind.printer_columns.iter().find(|c| json::text(c, "/name") == column);
+    let printer = kind
+        .printer_columns
+        .iter()
+        .find(|c| json::text(c, "/name") == column);
     if let Some(printer) = printer {
-        let pointer = json::text(printer, "/jsonPath").replace('.', "/");
-        return match (json::text(printer, "/type"), json::at(object, &pointer)) {
+        let path = json::text(printer, "/jsonPath").replace('.', "/");
+        return match (json::text(printer, "/type"), json::at(object, &path)) {
             ("date", stamp) => json!(age(clock, stamp.as_str().unwrap_or_default())),
             (_, value) => value.clone(),
         };
     }
     match (kind.qualified().as_str(), column) {
         (_, "Name") => json!(json::name(object)),
-        (_, "Age") => json!(age(clock, json::text(object, "/metadata/creationTimestamp"))),
+        (_, "Age") => json!(age(
+            clock,
+            json::text(object, "/metadata/creationTimestamp")
+        )),
         ("pods", _) => pod(object, column),
         ("deployments.apps" | "statefulsets.apps", "Ready") => {
             json!(ratio(object, "/status/readyReplicas", "/spec/replicas"))
@@ -95,7 +120,11 @@ fn cell(clock: &SimClock, kind: &Kind, object: &Value, column: &str) -> Value {
 }
 
 fn ratio(object: &Value, have: &str, want: &str) -> String {
-    format!("{}/{}", json::int(object, have, 0), json::int(object, want, 0))
+    format!(
+        "{}/{}",
+        json::int(object, have, 0),
+        json::int(object, want, 0)
+    )
 }
 
 fn pod(object: &Value, column: &str) -> Value {
@@ -103,11 +132,17 @@ fn pod(object: &Value, column: &str) -> Value {
     match column {
         "Ready" => {
             let ready = statuses.iter().filter(|s| json::flag(s, "/ready")).count();
-            json!(format!("{ready}/{}", json::list(object, "/spec/containers").len()))
+            json!(format!(
+                "{ready}/{}",
+                json::list(object, "/spec/containers").len()
+            ))
         }
         "Status" => json!(pod_status(object, statuses)),
         "Restarts" => {
-            let restarts: i64 = statuses.iter().map(|s| json::int(s, "/restartCount", 0)).sum();
+            let restarts: i64 = statuses
+                .iter()
+                .map(|s| json::int(s, "/restartCount", 0))
+                .sum();
             json!(restarts.to_string())
         }
         "IP" => json!(or_none(json::text(object, "/status/podIP"))),
@@ -163,7 +198,11 @@ fn service(object: &Value, column: &str) -> Value {
                         0 => String::new(),
                         port => format!(":{port}"),
                     };
-                    format!("{}{node}/{}", json::int(p, "/port", 0), json::text(p, "/protocol"))
+                    format!(
+                        "{}{node}/{}",
+                        json::int(p, "/port", 0),
+                        json::text(p, "/protocol")
+                    )
                 })
                 .collect();
             json!(or_none(&ports.join(",")))

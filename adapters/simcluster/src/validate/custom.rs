@@ -22,7 +22,10 @@ pub(crate) fn check(schema: &Value, value: &Value, path: &str, causes: &mut Vec<
     }
     check_enum(schema, value, path, causes);
     check_bounds(schema, value, path, causes);
-    for field in json::list(schema, "/required").iter().filter_map(Value::as_str) {
+    for field in json::list(schema, "/required")
+        .iter()
+        .filter_map(Value::as_str)
+    {
         if value.is_object() && value.get(field).is_none() {
             causes.push(Cause::required(join(path, field), ""));
         }
@@ -39,7 +42,12 @@ pub(crate) fn check(schema: &Value, value: &Value, path: &str, causes: &mut Vec<
         }
         Value::Array(items) => {
             for (index, item) in items.iter().enumerate() {
-                check(json::at(schema, "/items"), item, &format!("{path}[{index}]"), causes);
+                check(
+                    json::at(schema, "/items"),
+                    item,
+                    &format!("{path}[{index}]"),
+                    causes,
+                );
             }
         }
         _ => {}
@@ -82,21 +90,35 @@ fn check_enum(schema: &Value, value: &Value, path: &str, causes: &mut Vec<Cause>
         return;
     }
     let names: Vec<&str> = allowed.iter().filter_map(Value::as_str).collect();
-    causes.push(Cause::unsupported(path, value.as_str().unwrap_or_default(), &names));
+    causes.push(Cause::unsupported(
+        path,
+        value.as_str().unwrap_or_default(),
+        &names,
+    ));
 }
 
 fn check_bounds(schema: &Value, value: &Value, path: &str, causes: &mut Vec<Cause>) {
     let Some(number) = value.as_f64() else { return };
-    if let Some(least) = json::at(schema, "/minimum").as_f64().filter(|least| number < *least) {
+    if let Some(least) = json::at(schema, "/minimum")
+        .as_f64()
+        .filter(|least| number < *least)
+    {
         let detail = format!("{path} in body should be greater than or equal to {least}");
         causes.push(Cause::invalid(path, value, &detail));
     }
-    if let Some(most) = json::at(schema, "/maximum").as_f64().filter(|most| number > *most) {
+    if let Some(most) = json::at(schema, "/maximum")
+        .as_f64()
+        .filter(|most| number > *most)
+    {
         let detail = format!("{path} in body should be less than or equal to {most}");
         causes.push(Cause::invalid(path, value, &detail));
     }
 }
 
 fn join(path: &str, field: &str) -> String {
-    if path.is_empty() { field.to_owned() } else { format!("{path}.{field}") }
+    if path.is_empty() {
+        field.to_owned()
+    } else {
+        format!("{path}.{field}")
+    }
 }

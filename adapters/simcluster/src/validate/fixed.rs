@@ -17,7 +17,12 @@ pub(crate) fn check(kind: &Kind, before: &Value, after: &Value, causes: &mut Vec
         ("apps", "StatefulSet") => stateful_set(before, after, causes),
         ("apps", "ControllerRevision") => same(before, after, "data", IMMUTABLE, causes),
         ("batch", "Job") => {
-            for field in ["spec.selector", "spec.template", "spec.completions", "spec.completionMode"] {
+            for field in [
+                "spec.selector",
+                "spec.template",
+                "spec.completions",
+                "spec.completionMode",
+            ] {
                 same(before, after, field, IMMUTABLE, causes);
             }
         }
@@ -30,7 +35,13 @@ pub(crate) fn check(kind: &Kind, before: &Value, after: &Value, causes: &mut Vec
             same(before, after, "roleRef", "cannot change roleRef", causes);
         }
         ("storage.k8s.io", "StorageClass") => {
-            forbidden(before, after, "parameters", "updates to parameters are forbidden.", causes);
+            forbidden(
+                before,
+                after,
+                "parameters",
+                "updates to parameters are forbidden.",
+                causes,
+            );
             let detail = "updates to provisioner are forbidden.";
             forbidden(before, after, "provisioner", detail, causes);
             same(before, after, "volumeBindingMode", IMMUTABLE, causes);
@@ -39,13 +50,24 @@ pub(crate) fn check(kind: &Kind, before: &Value, after: &Value, causes: &mut Vec
         }
         ("storage.k8s.io", "VolumeAttachment") => same(before, after, "spec", IMMUTABLE, causes),
         ("scheduling.k8s.io", _) => {
-            forbidden(before, after, "value", "may not be changed in an update.", causes);
+            forbidden(
+                before,
+                after,
+                "value",
+                "may not be changed in an update.",
+                causes,
+            );
         }
         ("networking.k8s.io", "IngressClass") => {
             same(before, after, "spec.controller", IMMUTABLE, causes);
         }
         ("apiextensions.k8s.io", _) => {
-            for field in ["spec.group", "spec.scope", "spec.names.plural", "spec.names.kind"] {
+            for field in [
+                "spec.group",
+                "spec.scope",
+                "spec.names.plural",
+                "spec.names.kind",
+            ] {
                 same(before, after, field, IMMUTABLE, causes);
             }
         }
@@ -63,7 +85,11 @@ fn differs(before: &Value, after: &Value, field: &str) -> bool {
 
 fn same(before: &Value, after: &Value, field: &str, detail: &str, causes: &mut Vec<Cause>) {
     if differs(before, after, field) {
-        causes.push(Cause::invalid(field, json::at(after, &pointer(field)), detail));
+        causes.push(Cause::invalid(
+            field,
+            json::at(after, &pointer(field)),
+            detail,
+        ));
     }
 }
 
@@ -143,7 +169,7 @@ fn volume(before: &Value, after: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// The address may be given up only by becoming an ExternalName.
+/// The address may be given up only by becoming an `ExternalName`.
 fn service(before: &Value, after: &Value, causes: &mut Vec<Cause>) {
     let external = |object: &Value| json::text(object, "/spec/type") == "ExternalName";
     if external(before) || external(after) {
@@ -154,7 +180,11 @@ fn service(before: &Value, after: &Value, causes: &mut Vec<Cause>) {
             Value::Null => Value::from(vec![json::at(after, "/spec/clusterIP").clone()]),
             list => list.clone(),
         };
-        causes.push(Cause::invalid("spec.clusterIPs[0]", &new, "may not change once set"));
+        causes.push(Cause::invalid(
+            "spec.clusterIPs[0]",
+            &new,
+            "may not change once set",
+        ));
     }
 }
 
@@ -168,7 +198,12 @@ fn pod(before: &Value, after: &Value, causes: &mut Vec<Cause>) {
                 }
             }
         }
-        for field in ["/tolerations", "/activeDeadlineSeconds", "/schedulingGates", "/nodeName"] {
+        for field in [
+            "/tolerations",
+            "/activeDeadlineSeconds",
+            "/schedulingGates",
+            "/nodeName",
+        ] {
             json::remove(&mut spec, field);
         }
         spec

@@ -38,9 +38,16 @@ pub(crate) fn spec(object: &Value, path: &str, policies: &[&str], causes: &mut V
     let policy = json::text(spec, "/restartPolicy");
     if policies == ENDING && policy == "Always" {
         let path = format!("{path}.restartPolicy");
-        causes.push(Cause::required(path, "valid values: \"OnFailure\", \"Never\""));
+        causes.push(Cause::required(
+            path,
+            "valid values: \"OnFailure\", \"Never\"",
+        ));
     } else if !policy.is_empty() && !policies.contains(&policy) {
-        causes.push(Cause::unsupported(format!("{path}.restartPolicy"), policy, policies));
+        causes.push(Cause::unsupported(
+            format!("{path}.restartPolicy"),
+            policy,
+            policies,
+        ));
     }
 }
 
@@ -51,7 +58,10 @@ fn volume_names(spec: &Value, path: &str, causes: &mut Vec<Cause>) -> BTreeSet<S
         if name.is_empty() {
             causes.push(Cause::required(format!("{path}.volumes[{index}].name"), ""));
         } else if !seen.insert(name.to_owned()) {
-            causes.push(Cause::duplicate(format!("{path}.volumes[{index}].name"), name));
+            causes.push(Cause::duplicate(
+                format!("{path}.volumes[{index}].name"),
+                name,
+            ));
         }
     }
     seen
@@ -67,19 +77,30 @@ fn check_container(
     if name.is_empty() {
         causes.push(Cause::required(format!("{path}.name"), ""));
     } else if let Some(fault) = names::label_fault(name) {
-        causes.push(Cause::invalid(format!("{path}.name"), &Value::from(name), &fault));
+        causes.push(Cause::invalid(
+            format!("{path}.name"),
+            &Value::from(name),
+            &fault,
+        ));
     }
     let image = json::text(container, "/image");
     if image.is_empty() {
         causes.push(Cause::required(format!("{path}.image"), ""));
     } else if image.trim() != image {
         let detail = "must not have leading or trailing whitespace";
-        causes.push(Cause::invalid(format!("{path}.image"), &Value::from(image), detail));
+        causes.push(Cause::invalid(
+            format!("{path}.image"),
+            &Value::from(image),
+            detail,
+        ));
     }
     for (index, port) in json::list(container, "/ports").iter().enumerate() {
         let number = json::int(port, "/containerPort", 0);
         if number == 0 {
-            causes.push(Cause::required(format!("{path}.ports[{index}].containerPort"), ""));
+            causes.push(Cause::required(
+                format!("{path}.ports[{index}].containerPort"),
+                "",
+            ));
         } else if !(1..=65535).contains(&number) {
             let path = format!("{path}.ports[{index}].containerPort");
             let detail = "must be between 1 and 65535, inclusive";
@@ -96,7 +117,10 @@ fn check_container(
             });
         }
         if json::text(mount, "/mountPath").is_empty() {
-            causes.push(Cause::required(format!("{path}.volumeMounts[{index}].mountPath"), ""));
+            causes.push(Cause::required(
+                format!("{path}.volumeMounts[{index}].mountPath"),
+                "",
+            ));
         }
     }
 }

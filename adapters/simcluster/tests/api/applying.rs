@@ -8,21 +8,38 @@ use crate::conversation::{Cluster, DEPLOYMENTS, MAPS, deployment, map};
 async fn the_first_apply_creates_and_the_second_changes() {
     let cluster = Cluster::ready().await;
     let path = format!("{MAPS}/a");
-    assert_eq!(cluster.apply(&path, "one", &map("a", &json!({"k": "1"}))).await.code, 201);
-    let again = cluster.apply(&path, "one", &map("a", &json!({"k": "1"}))).await;
+    assert_eq!(
+        cluster
+            .apply(&path, "one", &map("a", &json!({"k": "1"})))
+            .await
+            .code,
+        201
+    );
+    let again = cluster
+        .apply(&path, "one", &map("a", &json!({"k": "1"})))
+        .await;
     assert_eq!(again.code, 200);
     let before = again.body["metadata"]["resourceVersion"].clone();
-    let same = cluster.apply(&path, "one", &map("a", &json!({"k": "1"}))).await;
-    assert_eq!(same.body["metadata"]["resourceVersion"], before, "nothing changed");
+    let same = cluster
+        .apply(&path, "one", &map("a", &json!({"k": "1"})))
+        .await;
+    assert_eq!(
+        same.body["metadata"]["resourceVersion"], before,
+        "nothing changed"
+    );
 }
 
 #[tokio::test]
 async fn an_apply_that_leaves_a_field_out_removes_it() {
     let cluster = Cluster::ready().await;
     let path = format!("{MAPS}/a");
-    cluster.apply(&path, "one", &map("a", &json!({"k": "1", "l": "2"}))).await;
+    cluster
+        .apply(&path, "one", &map("a", &json!({"k": "1", "l": "2"})))
+        .await;
     cluster.merge(&path, &json!({"data": {"m": "3"}})).await;
-    let left = cluster.apply(&path, "one", &map("a", &json!({"k": "1"}))).await;
+    let left = cluster
+        .apply(&path, "one", &map("a", &json!({"k": "1"})))
+        .await;
     assert_eq!(left.body["data"], json!({"k": "1", "m": "3"}));
 }
 
@@ -30,10 +47,20 @@ async fn an_apply_that_leaves_a_field_out_removes_it() {
 async fn replicas_scaled_by_another_hand_conflict_until_they_are_left_out() {
     let cluster = Cluster::ready().await;
     let path = format!("{DEPLOYMENTS}/web");
-    cluster.apply(&path, "one", &deployment("web", 1, "web:1", &json!({}))).await;
+    cluster
+        .apply(&path, "one", &deployment("web", 1, "web:1", &json!({})))
+        .await;
     let scale = format!("{path}/scale?fieldManager=hand");
-    assert_eq!(cluster.merge(&scale, &json!({"spec": {"replicas": 3}})).await.code, 200);
-    let refused = cluster.apply(&path, "one", &deployment("web", 1, "web:1", &json!({}))).await;
+    assert_eq!(
+        cluster
+            .merge(&scale, &json!({"spec": {"replicas": 3}}))
+            .await
+            .code,
+        200
+    );
+    let refused = cluster
+        .apply(&path, "one", &deployment("web", 1, "web:1", &json!({})))
+        .await;
     assert_eq!(refused.code, 409);
     assert_eq!(
         refused.body["message"],
@@ -50,7 +77,9 @@ async fn replicas_scaled_by_another_hand_conflict_until_they_are_left_out() {
 async fn leaving_out_replicas_that_one_owns_scales_to_one() {
     let cluster = Cluster::ready().await;
     let path = format!("{DEPLOYMENTS}/web");
-    cluster.apply(&path, "one", &deployment("web", 3, "web:1", &json!({}))).await;
+    cluster
+        .apply(&path, "one", &deployment("web", 3, "web:1", &json!({})))
+        .await;
     let mut without = deployment("web", 3, "web:1", &json!({}));
     without["spec"].as_object_mut().unwrap().remove("replicas");
     let scaled = cluster.apply(&path, "one", &without).await;
@@ -86,9 +115,14 @@ async fn a_dry_run_is_judged_and_not_stored() {
 async fn a_stale_resource_version_is_a_conflict() {
     let cluster = Cluster::ready().await;
     let made = cluster.post(MAPS, &map("a", &json!({"k": "1"}))).await.body;
-    cluster.merge(&format!("{MAPS}/a"), &json!({"data": {"k": "2"}})).await;
+    cluster
+        .merge(&format!("{MAPS}/a"), &json!({"data": {"k": "2"}}))
+        .await;
     let refused = cluster.put(&format!("{MAPS}/a"), &made).await;
-    assert_eq!((refused.code, refused.body["reason"].as_str()), (409, Some("Conflict")));
+    assert_eq!(
+        (refused.code, refused.body["reason"].as_str()),
+        (409, Some("Conflict"))
+    );
 }
 
 #[tokio::test]
@@ -96,9 +130,13 @@ async fn unknown_fields_are_refused_when_asked_and_always_by_apply() {
     let cluster = Cluster::ready().await;
     let mut object = deployment("web", 1, "web:1", &json!({}));
     object["spec"]["replicsa"] = json!(2);
-    let strict = cluster.post(&format!("{DEPLOYMENTS}?fieldValidation=Strict"), &object).await;
+    let strict = cluster
+        .post(&format!("{DEPLOYMENTS}?fieldValidation=Strict"), &object)
+        .await;
     assert_eq!(strict.code, 400);
-    let applied = cluster.apply(&format!("{DEPLOYMENTS}/web"), "one", &object).await;
+    let applied = cluster
+        .apply(&format!("{DEPLOYMENTS}/web"), "one", &object)
+        .await;
     assert_eq!(applied.code, 500);
     let kept = cluster.post(DEPLOYMENTS, &object).await;
     assert_eq!(kept.code, 201);
@@ -109,9 +147,18 @@ async fn unknown_fields_are_refused_when_asked_and_always_by_apply() {
 async fn bodies_that_are_not_json_are_refused() {
     let cluster = Cluster::ready().await;
     let media = "application/vnd.kubernetes.protobuf";
-    assert_eq!(cluster.send("POST", MAPS, media, &json!("x")).await.code, 415);
+    assert_eq!(
+        cluster.send("POST", MAPS, media, &json!("x")).await.code,
+        415
+    );
     let path = format!("{MAPS}/a");
-    assert_eq!(cluster.send("PATCH", &path, "application/json", &json!({})).await.code, 415);
+    assert_eq!(
+        cluster
+            .send("PATCH", &path, "application/json", &json!({}))
+            .await
+            .code,
+        415
+    );
     let huge = map("a", &json!({"k": "x".repeat(4 * 1024 * 1024)}));
     assert_eq!(cluster.post(MAPS, &huge).await.code, 413);
 }
@@ -147,11 +194,23 @@ async fn a_custom_kind_is_served_once_it_is_established() {
             "spec": spec})
     };
     assert_eq!(cluster.post(widgets, &widget(json!({}))).await.code, 422);
-    let made = cluster.apply(&format!("{widgets}/a"), "one", &widget(json!({"size": 1}))).await;
-    assert_eq!((made.code, &made.body["spec"]["mode"]), (201, &json!("plain")));
+    let made = cluster
+        .apply(&format!("{widgets}/a"), "one", &widget(json!({"size": 1})))
+        .await;
+    assert_eq!(
+        (made.code, &made.body["spec"]["mode"]),
+        (201, &json!("plain"))
+    );
     let discovered = cluster.get("/apis/example.org/v1").await.body;
     assert_eq!(discovered["resources"][1]["name"], "widgets/status");
-    cluster.delete(&format!("{definitions}/widgets.example.org"), "Background").await;
-    cluster.until(|sim| sim.get("apiextensions.k8s.io/v1", kind, "", "widgets.example.org").is_none()).await;
+    cluster
+        .delete(&format!("{definitions}/widgets.example.org"), "Background")
+        .await;
+    cluster
+        .until(|sim| {
+            sim.get("apiextensions.k8s.io/v1", kind, "", "widgets.example.org")
+                .is_none()
+        })
+        .await;
     assert_eq!(cluster.get(widgets).await.code, 404);
 }

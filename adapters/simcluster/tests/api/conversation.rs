@@ -28,13 +28,23 @@ pub struct Answer {
 impl Cluster {
     /// A fresh cluster whose default namespace is furnished.
     pub async fn ready() -> Self {
-        let cluster = Self { sim: SimCluster::new(SimOptions::default()) };
-        cluster.until(|sim| sim.get("v1", "ServiceAccount", "default", "default").is_some()).await;
+        let cluster = Self {
+            sim: SimCluster::new(SimOptions::default()),
+        };
+        cluster
+            .until(|sim| {
+                sim.get("v1", "ServiceAccount", "default", "default")
+                    .is_some()
+            })
+            .await;
         cluster
     }
 
     pub async fn until(&self, check: impl FnMut(&SimCluster) -> bool) {
-        self.sim.wait_until(SOON, check).await.expect("what the test waits for never came");
+        self.sim
+            .wait_until(SOON, check)
+            .await
+            .expect("what the test waits for never came");
     }
 
     pub async fn raw(&self, request: Request<Body>) -> Response {
@@ -42,15 +52,25 @@ impl Cluster {
     }
 
     pub async fn send(&self, method: &str, path: &str, media: &str, body: &Value) -> Answer {
-        let mut request = Request::builder().method(method).uri(path).header("user-agent", "test/1");
+        let mut request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header("user-agent", "test/1");
         if !media.is_empty() {
             request = request.header("content-type", media);
         }
-        let body = if body.is_null() { Body::empty() } else { Body::from(body.to_string()) };
+        let body = if body.is_null() {
+            Body::empty()
+        } else {
+            Body::from(body.to_string())
+        };
         let response = self.raw(request.body(body).unwrap()).await;
         let code = response.status().as_u16();
         let bytes = response.into_body().collect().await.unwrap().to_bytes();
-        Answer { code, body: serde_json::from_slice(&bytes).unwrap_or(Value::Null) }
+        Answer {
+            code,
+            body: serde_json::from_slice(&bytes).unwrap_or(Value::Null),
+        }
     }
 
     pub async fn get(&self, path: &str) -> Answer {
@@ -70,7 +90,13 @@ impl Cluster {
     }
 
     pub async fn apply(&self, path: &str, manager: &str, body: &Value) -> Answer {
-        self.send("PATCH", &format!("{path}?fieldManager={manager}"), APPLY, body).await
+        self.send(
+            "PATCH",
+            &format!("{path}?fieldManager={manager}"),
+            APPLY,
+            body,
+        )
+        .await
     }
 
     pub async fn delete(&self, path: &str, policy: &str) -> Answer {
@@ -85,7 +111,9 @@ impl Cluster {
     /// Waits until the deployment has this many available pods of its current template.
     pub async fn available(&self, name: &str, number: i64) {
         self.until(|sim| {
-            let Some(found) = sim.get("apps/v1", "Deployment", "default", name) else { return false };
+            let Some(found) = sim.get("apps/v1", "Deployment", "default", name) else {
+                return false;
+            };
             let status = &found["status"];
             status["observedGeneration"] == found["metadata"]["generation"]
                 && status["availableReplicas"].as_i64().unwrap_or(0) == number
@@ -113,5 +141,7 @@ pub fn deployment(name: &str, replicas: i64, image: &str, annotations: &Value) -
 
 /// The reason for which the first container of a pod waits.
 pub fn waits_for(pod: &Value) -> &str {
-    pod["status"]["containerStatuses"][0]["state"]["waiting"]["reason"].as_str().unwrap_or("")
+    pod["status"]["containerStatuses"][0]["state"]["waiting"]["reason"]
+        .as_str()
+        .unwrap_or("")
 }

@@ -11,16 +11,28 @@ use serde_json::json;
 use crate::conversation::{Cluster, DEPLOYMENTS, MAPS, deployment, map};
 
 fn answer(status: u16, when: When) -> FaultAction {
-    FaultAction::Answer { status, message: String::new(), retry_after: Some(2), when }
+    FaultAction::Answer {
+        status,
+        message: String::new(),
+        retry_after: Some(2),
+        when,
+    }
 }
 
 #[tokio::test]
 async fn an_answer_before_the_effect_leaves_nothing() {
     let cluster = Cluster::ready().await;
-    let posts = RequestMatch::method("POST").resource("configmaps").name("a");
-    cluster.sim.inject(Fault::once(posts, answer(429, When::Before)));
+    let posts = RequestMatch::method("POST")
+        .resource("configmaps")
+        .name("a");
+    cluster
+        .sim
+        .inject(Fault::once(posts, answer(429, When::Before)));
     let refused = cluster.post(MAPS, &map("a", &json!({}))).await;
-    assert_eq!((refused.code, &refused.body["details"]["retryAfterSeconds"]), (429, &json!(2)));
+    assert_eq!(
+        (refused.code, &refused.body["details"]["retryAfterSeconds"]),
+        (429, &json!(2))
+    );
     assert_eq!(cluster.get(&format!("{MAPS}/a")).await.code, 404);
     assert_eq!(cluster.post(MAPS, &map("a", &json!({}))).await.code, 201);
 }
@@ -30,7 +42,9 @@ async fn an_answer_lost_after_the_effect_leaves_the_effect() {
     let cluster = Cluster::ready().await;
     cluster.sim.clear_requests();
     let posts = RequestMatch::method("POST").resource("configmaps");
-    cluster.sim.inject(Fault::once(posts, FaultAction::DropAnswer(When::After)));
+    cluster
+        .sim
+        .inject(Fault::once(posts, FaultAction::DropAnswer(When::After)));
     let request = Request::post(MAPS)
         .header("content-type", "application/json")
         .body(Body::from(map("a", &json!({})).to_string()))
@@ -46,12 +60,21 @@ async fn an_answer_lost_after_the_effect_leaves_the_effect() {
 #[tokio::test]
 async fn a_scale_that_is_ignored_answers_as_if_it_were_not() {
     let cluster = Cluster::ready().await;
-    cluster.post(DEPLOYMENTS, &deployment("web", 1, "web:1", &json!({}))).await;
-    let scales = RequestMatch::method("PATCH").subresource("scale");
-    cluster.sim.inject(Fault::once(scales, FaultAction::IgnoreScale));
+    cluster
+        .post(DEPLOYMENTS, &deployment("web", 1, "web:1", &json!({})))
+        .await;
+    let matching = RequestMatch::method("PATCH").subresource("scale");
+    cluster
+        .sim
+        .inject(Fault::once(matching, FaultAction::IgnoreScale));
     let path = format!("{DEPLOYMENTS}/web/scale");
-    let scaled = cluster.merge(&path, &json!({"spec": {"replicas": 4}})).await;
-    assert_eq!((scaled.code, &scaled.body["spec"]["replicas"]), (200, &json!(4)));
+    let scaled = cluster
+        .merge(&path, &json!({"spec": {"replicas": 4}}))
+        .await;
+    assert_eq!(
+        (scaled.code, &scaled.body["spec"]["replicas"]),
+        (200, &json!(4))
+    );
     assert_eq!(cluster.get(&path).await.body["spec"]["replicas"], 1);
 }
 
@@ -59,7 +82,9 @@ async fn a_scale_that_is_ignored_answers_as_if_it_were_not() {
 async fn frozen_controllers_do_nothing_until_they_thaw() {
     let cluster = Cluster::ready().await;
     cluster.sim.freeze_controllers(true);
-    cluster.post(DEPLOYMENTS, &deployment("web", 1, "web:1", &json!({}))).await;
+    cluster
+        .post(DEPLOYMENTS, &deployment("web", 1, "web:1", &json!({})))
+        .await;
     let waited = cluster.sim.wait_until(Duration::from_millis(200), |sim| {
         !sim.list("apps/v1", "ReplicaSet", "default").is_empty()
     });
@@ -70,8 +95,13 @@ async fn frozen_controllers_do_nothing_until_they_thaw() {
 
 #[tokio::test]
 async fn a_token_is_demanded_where_one_is_set() {
-    let options = SimOptions { bearer_token: Some("secret".to_owned()), ..SimOptions::default() };
-    let cluster = Cluster { sim: SimCluster::new(options) };
+    let options = SimOptions {
+        bearer_token: Some("secret".to_owned()),
+        ..SimOptions::default()
+    };
+    let cluster = Cluster {
+        sim: SimCluster::new(options),
+    };
     assert_eq!(cluster.get("/api/v1/namespaces").await.code, 401);
     assert_eq!(cluster.get("/healthz").await.code, 200);
     let request = Request::get("/api/v1/namespaces")
@@ -91,7 +121,13 @@ async fn access_reviews_deny_what_was_denied() {
             "spec": {"resourceAttributes":
                 {"verb": verb, "resource": "pods", "namespace": "default"}}})
     };
-    assert_eq!(cluster.post(path, &ask("create")).await.body["status"]["allowed"], false);
-    assert_eq!(cluster.post(path, &ask("get")).await.body["status"]["allowed"], true);
+    assert_eq!(
+        cluster.post(path, &ask("create")).await.body["status"]["allowed"],
+        false
+    );
+    assert_eq!(
+        cluster.post(path, &ask("get")).await.body["status"]["allowed"],
+        true
+    );
     assert_eq!(cluster.get(path).await.code, 405);
 }

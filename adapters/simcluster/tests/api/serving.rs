@@ -14,7 +14,10 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 #[tokio::test]
 async fn a_client_that_trusts_the_kubeconfig_is_answered_over_tls() {
-    let options = SimOptions { bearer_token: Some("secret".to_owned()), ..SimOptions::default() };
+    let options = SimOptions {
+        bearer_token: Some("secret".to_owned()),
+        ..SimOptions::default()
+    };
     let sim = SimCluster::new(options);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -23,7 +26,9 @@ async fn a_client_that_trusts_the_kubeconfig_is_answered_over_tls() {
 
     let client = async {
         let mut roots = RootCertStore::empty();
-        roots.add(CertificateDer::from_pem_slice(tls.ca_pem().as_bytes()).unwrap()).unwrap();
+        roots
+            .add(CertificateDer::from_pem_slice(tls.ca_pem().as_bytes()).unwrap())
+            .unwrap();
         let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
             .unwrap()
@@ -31,7 +36,10 @@ async fn a_client_that_trusts_the_kubeconfig_is_answered_over_tls() {
             .with_no_client_auth();
         let stream = TcpStream::connect(address).await.unwrap();
         let name = ServerName::try_from("127.0.0.1").unwrap();
-        let mut stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await.unwrap();
+        let mut stream = TlsConnector::from(Arc::new(config))
+            .connect(name, stream)
+            .await
+            .unwrap();
         let request = "GET /version HTTP/1.1\r\nhost: localhost\r\n\
                        authorization: Bearer secret\r\nconnection: close\r\n\r\n";
         stream.write_all(request.as_bytes()).await.unwrap();
@@ -44,7 +52,9 @@ async fn a_client_that_trusts_the_kubeconfig_is_answered_over_tls() {
         String::from_utf8(answer).unwrap()
     };
     let both = async { tokio::join!(sim.serve(listener, &tls), client) };
-    let (served, answer) = tokio::time::timeout(Duration::from_secs(10), both).await.unwrap();
+    let (served, answer) = tokio::time::timeout(Duration::from_secs(10), both)
+        .await
+        .unwrap();
     served.unwrap();
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     assert!(answer.contains("gitVersion"));

@@ -16,7 +16,10 @@ struct Watch {
 impl Watch {
     async fn open(cluster: &Cluster, path: &str) -> Self {
         let request = Request::builder().uri(path).body(Body::empty()).unwrap();
-        Self { body: cluster.raw(request).await.into_body(), rest: Vec::new() }
+        Self {
+            body: cluster.raw(request).await.into_body(),
+            rest: Vec::new(),
+        }
     }
 
     /// The next event, or `None` when the watch has ended.
@@ -26,8 +29,11 @@ impl Watch {
                 let line: Vec<u8> = self.rest.drain(..=end).collect();
                 return Some(serde_json::from_slice(&line).unwrap());
             }
-            let frame = tokio::time::timeout(SOON, self.body.frame()).await.expect("an event");
-            self.rest.extend_from_slice(&frame?.unwrap().into_data().unwrap());
+            let frame = tokio::time::timeout(SOON, self.body.frame())
+                .await
+                .expect("an event");
+            self.rest
+                .extend_from_slice(&frame?.unwrap().into_data().unwrap());
         }
     }
 }
@@ -46,7 +52,9 @@ async fn a_watch_tells_what_comes_after_its_version() {
     let path = format!("{MAPS}?watch=true&resourceVersion={version}");
     let mut watch = Watch::open(&cluster, &path).await;
     cluster.post(MAPS, &map("new", &json!({}))).await;
-    cluster.merge(&format!("{MAPS}/new"), &json!({"data": {"k": "1"}})).await;
+    cluster
+        .merge(&format!("{MAPS}/new"), &json!({"data": {"k": "1"}}))
+        .await;
     cluster.delete(&format!("{MAPS}/new"), "Background").await;
     for wanted in ["ADDED", "MODIFIED", "DELETED"] {
         assert_eq!(told(&watch.next().await.unwrap()), (wanted, "new"));
@@ -60,8 +68,12 @@ async fn objects_enter_and_leave_a_selection() {
     let mut watch = Watch::open(&cluster, &path).await;
     cluster.post(MAPS, &map("a", &json!({}))).await;
     let label = |value: Value| json!({"metadata": {"labels": {"in": value}}});
-    cluster.merge(&format!("{MAPS}/a"), &label(json!("yes"))).await;
-    cluster.merge(&format!("{MAPS}/a"), &label(Value::Null)).await;
+    cluster
+        .merge(&format!("{MAPS}/a"), &label(json!("yes")))
+        .await;
+    cluster
+        .merge(&format!("{MAPS}/a"), &label(Value::Null))
+        .await;
     assert_eq!(told(&watch.next().await.unwrap()), ("ADDED", "a"));
     assert_eq!(told(&watch.next().await.unwrap()), ("DELETED", "a"));
 }
@@ -73,7 +85,10 @@ async fn a_version_that_is_forgotten_is_gone() {
     cluster.sim.forget_changes();
     let mut watch = Watch::open(&cluster, &format!("{MAPS}?watch=1&resourceVersion=1")).await;
     let event = watch.next().await.unwrap();
-    assert_eq!((&event["type"], &event["object"]["code"]), (&json!("ERROR"), &json!(410)));
+    assert_eq!(
+        (&event["type"], &event["object"]["code"]),
+        (&json!("ERROR"), &json!(410))
+    );
     assert_eq!(watch.next().await, None);
 }
 
@@ -95,7 +110,10 @@ async fn lists_come_in_pages() {
     let first = cluster.get(&format!("{MAPS}?limit=2")).await.body;
     assert_eq!(first["items"].as_array().unwrap().len(), 2);
     let token = first["metadata"]["continue"].as_str().unwrap();
-    let second = cluster.get(&format!("{MAPS}?limit=2&continue={token}")).await.body;
+    let second = cluster
+        .get(&format!("{MAPS}?limit=2&continue={token}"))
+        .await
+        .body;
     let names: Vec<&str> = second["items"]
         .as_array()
         .unwrap()

@@ -6,26 +6,34 @@ use crate::controllers::Pass;
 use crate::json;
 
 pub(super) enum Obstacle {
-    /// A volume that cannot be mounted: the pod stays at ContainerCreating.
+    /// A volume that cannot be mounted: the pod stays at `ContainerCreating`.
     Volume(String),
-    Image { reason: &'static str, message: String },
+    Image {
+        reason: &'static str,
+        message: String,
+    },
     /// A reference in the container's environment that leads nowhere.
     Config(String),
 }
 
 /// The first obstacle, in the order in which a kubelet meets them.
 pub(super) fn find(pass: &Pass<'_>, pod: &Value) -> Option<Obstacle> {
-    volume(pass, pod).or_else(|| image(pod)).or_else(|| environment(pass, pod))
+    volume(pass, pod)
+        .or_else(|| image(pod))
+        .or_else(|| environment(pass, pod))
 }
 
 fn is_there(pass: &Pass<'_>, pod: &Value, storage: &str, name: &str) -> bool {
-    pass.state.get(storage, json::namespace(pod), name).is_some()
+    pass.state
+        .get(storage, json::namespace(pod), name)
+        .is_some()
 }
 
 fn volume(pass: &Pass<'_>, pod: &Value) -> Option<Obstacle> {
     let failed = |volume: &str, kind: &str, name: &str| {
-        let text =
-            format!("MountVolume.SetUp failed for volume \"{volume}\" : {kind} \"{name}\" not found");
+        let text = format!(
+            "MountVolume.SetUp failed for volume \"{volume}\" : {kind} \"{name}\" not found"
+        );
         Some(Obstacle::Volume(text))
     };
     for volume in json::list(pod, "/spec/volumes") {
@@ -33,8 +41,10 @@ fn volume(pass: &Pass<'_>, pod: &Value) -> Option<Obstacle> {
         if !is_mounted(pod, of) {
             continue;
         }
-        let (map, secret) =
-            (json::text(volume, "/configMap/name"), json::text(volume, "/secret/secretName"));
+        let (map, secret) = (
+            json::text(volume, "/configMap/name"),
+            json::text(volume, "/secret/secretName"),
+        );
         let optional =
             json::flag(volume, "/configMap/optional") || json::flag(volume, "/secret/optional");
         if !map.is_empty() && !optional && !is_there(pass, pod, "configmaps", map) {
@@ -77,12 +87,18 @@ fn image(pod: &Value) -> Option<Obstacle> {
             "Failed to apply default image tag \"{bad}\": couldn't parse image name \"{bad}\": \
              invalid reference format{}",
             if bad.contains(|c: char| c.is_ascii_uppercase()) {
-                format!(": repository name ({}) must be lowercase", bad.split(':').next().unwrap_or(bad))
+                format!(
+                    ": repository name ({}) must be lowercase",
+                    bad.split(':').next().unwrap_or(bad)
+                )
             } else {
                 String::new()
             }
         );
-        return Some(Obstacle::Image { reason: "InvalidImageName", message });
+        return Some(Obstacle::Image {
+            reason: "InvalidImageName",
+            message,
+        });
     }
     let image = first_image(pod);
     match json::annotation(pod, "simcluster.cairn.dev/pull")? {
@@ -91,12 +107,18 @@ fn image(pod: &Value) -> Option<Obstacle> {
                 "rpc error: code = NotFound desc = failed to pull and unpack image \"{image}\": \
                  failed to resolve reference \"{image}\": {image}: not found"
             );
-            Some(Obstacle::Image { reason: "ErrImagePull", message })
+            Some(Obstacle::Image {
+                reason: "ErrImagePull",
+                message,
+            })
         }
         "never" => {
             let message =
                 format!("Container image \"{image}\" is not present with pull policy of Never");
-            Some(Obstacle::Image { reason: "ErrImageNeverPull", message })
+            Some(Obstacle::Image {
+                reason: "ErrImageNeverPull",
+                message,
+            })
         }
         _ => None,
     }
@@ -109,7 +131,10 @@ fn is_image_name(image: &str) -> bool {
         _ => (image, "latest"),
     };
     let path = repository.split('@').next().unwrap_or(repository);
-    let path = path.split_once('/').filter(|(host, _)| host.contains(['.', ':'])).map_or(path, |(_, p)| p);
+    let path = path
+        .split_once('/')
+        .filter(|(host, _)| host.contains(['.', ':']))
+        .map_or(path, |(_, p)| p);
     let good = |c: char| {
         c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '.' | '_' | '-' | '/' | ':')
     };
@@ -120,8 +145,15 @@ fn is_image_name(image: &str) -> bool {
 fn environment(pass: &Pass<'_>, pod: &Value) -> Option<Obstacle> {
     for container in json::list(pod, "/spec/containers") {
         for source in json::list(container, "/envFrom") {
-            let found = reference(pass, pod, source, "/configMapRef", "configmaps", "configmap")
-                .or_else(|| reference(pass, pod, source, "/secretRef", "secrets", "secret"));
+            let found = reference(
+                pass,
+                pod,
+                source,
+                "/configMapRef",
+                "configmaps",
+                "configmap",
+            )
+            .or_else(|| reference(pass, pod, source, "/secretRef", "secrets", "secret"));
             if found.is_some() {
                 return found;
             }
@@ -151,7 +183,10 @@ fn reference(
     if reference.is_null() || json::flag(reference, "/optional") {
         return None;
     }
-    let (name, key) = (json::text(reference, "/name"), json::text(reference, "/key"));
+    let (name, key) = (
+        json::text(reference, "/name"),
+        json::text(reference, "/key"),
+    );
     let Some(found) = pass.state.get(storage, json::namespace(pod), name) else {
         return Some(Obstacle::Config(format!("{kind} \"{name}\" not found")));
     };
@@ -159,8 +194,15 @@ fn reference(
     if key.is_empty() || json::has(&found, &pointer) {
         return None;
     }
-    let of = if kind == "secret" { "Secret" } else { "ConfigMap" };
-    let text = format!("couldn't find key {key} in {of} {}/{name}", json::namespace(pod));
+    let of = if kind == "secret" {
+        "Secret"
+    } else {
+        "ConfigMap"
+    };
+    let text = format!(
+        "couldn't find key {key} in {of} {}/{name}",
+        json::namespace(pod)
+    );
     Some(Obstacle::Config(text))
 }
 
@@ -170,7 +212,12 @@ mod tests {
 
     #[test]
     fn image_names_are_judged_as_a_registry_client_does() {
-        for good in ["web", "web:1.0", "registry.example:5000/a/b:V1", "a/b@sha256:00ff"] {
+        for good in [
+            "web",
+            "web:1.0",
+            "registry.example:5000/a/b:V1",
+            "a/b@sha256:00ff",
+        ] {
             assert!(is_image_name(good), "{good}");
         }
         for bad in ["Web:1", "a b", "a//b", "UPPER/case:1"] {

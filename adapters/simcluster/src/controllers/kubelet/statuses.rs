@@ -6,7 +6,10 @@ use super::{Containers, PodMemory};
 use crate::json;
 
 fn names(pod: &Value) -> Vec<&str> {
-    json::list(pod, "/spec/containers").iter().map(|c| json::text(c, "/name")).collect()
+    json::list(pod, "/spec/containers")
+        .iter()
+        .map(|c| json::text(c, "/name"))
+        .collect()
 }
 
 /// `containers with unready status: [a b]`.
@@ -39,7 +42,10 @@ pub(super) fn write(
     containers: &Containers,
     now: &str,
 ) {
-    let since = memory.started.as_ref().map_or(now, |(_, stamp)| stamp.as_str());
+    let since = memory
+        .started
+        .as_ref()
+        .map_or(now, |(_, stamp)| stamp.as_str());
     let state = match containers {
         Containers::Waiting { reason, message } if message.is_empty() => {
             json!({"waiting": {"reason": reason}})
@@ -50,13 +56,20 @@ pub(super) fn write(
         Containers::Running { .. } => json!({"running": {"startedAt": since}}),
         Containers::Ended { code } => {
             let before = json::at(status, "/containerStatuses/0/state/terminated").clone();
-            let end = if before.is_null() { ended(pod, *code, since, now) } else { before };
+            let end = if before.is_null() {
+                ended(pod, *code, since, now)
+            } else {
+                before
+            };
             json!({"terminated": end})
         }
     };
     let ready = matches!(containers, Containers::Running { ready: true });
     let started = matches!(containers, Containers::Running { .. });
-    let last = memory.last_end.as_ref().map_or(json!({}), |end| json!({"terminated": end}));
+    let last = memory
+        .last_end
+        .as_ref()
+        .map_or(json!({}), |end| json!({"terminated": end}));
     let shown: Vec<Value> = json::list(pod, "/spec/containers")
         .iter()
         .map(|container| {
