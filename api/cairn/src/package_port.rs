@@ -1,0 +1,238 @@
+//! The `Packages` port: records and content from the store, what is in them from `cairn-packages`.
+
+use async_trait::async_trait;
+use cairn_domain::ids::{VnfPkgId, VnfdId};
+use cairn_domain::ports::{
+    Manifest, OnboardingState, PackageRecord, Packages, PortError, PortResult,
+};
+use cairn_domain::problem::Problem;
+use cairn_domain::time::Timestamp;
+use cairn_event_store::PackageStore;
+use cairn_packages::{ErrorKind, Limits, Package, PackageError};
+use serde_json::{Map, Value};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// How many read packages are kept in memory; content never changes once it is onboarded.
+const KEPT: usize = 16;
+
+/// Packages in the database.
+pub struct StoredPackages {
+    store: Arc<PackageStore>,
+    limits: Limits,
+    /// The latest read packages, the latest last.
+    read: Mutex<Vec<(VnfPkgId, Arc<Package>)>>,
+}
+
+impl StoredPackages {
+    /// On this store, with the default limits for what a package may be.
+    #[must_use]
+    pub fn new(store: Arc<PackageStore>) -> Self {
+        Self {
+            store,
+            limits: Limits::default(),
+            read: Mutex::new(Vec::new()),
+        }
+    }
+
+    fn kept(&self) -> std::sync::MutexGuard<'_, Vec<(VnfPkgId, Arc<Package>)>> {
+        self.read.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn package(&self, id: &VnfPkgId) -> PortResult<Arc<Package>> {
+        let known = self
+            .kept()
+            .iter()
+            .find(|(known, _)| known == id)
+            .map(|(_, p)| p.clone());
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let bytes = self.content(id).await?;
+        let package = Arc::new(self.parse(bytes).await?.map_err(|refused| {
+            PortError::Corrupt(format!(
+                "package {id} was onboarded and is refused now: {refused}"
+            ))
+        })?);
+        let mut kept = self.kept();
+        kept.retain(|(known, _)| known != id);
+        kept.push((id.clone(), package.clone()));
+        if kept.len() > KEPT {
+            kept.remove(0);
+        }
+        Ok(package)
+    }
+
+    /// Reading a package takes time: it must not hold up a worker of the runtime.
+    async fn parse(&self, bytes: Vec<u8>) -> PortResult<Result<Package, PackageError>> {
+        let limits = self.limits;
+        tokio::task::spawn_blocking(move || Package::read(&bytes, &limits))
+            .await
+            .map_err(|e| PortError::Corrupt(format!("reading the package ended by panic: {e}")))
+    }
+
+    async fn record(&self, id: &VnfPkgId) -> PortResult<PackageRecord> {
+        self.store
+            .get(id)
+            .await?
+            .ok_or_else(|| refused(404, format!("there is no package {id}")))
+    }
+
+    async fn must_change(&self, record: &PackageRecord, from: OnboardingState) -> PortResult<()> {
+        if self.store.update(record, from).await? {
+            return Ok(());
+        }
+        Err(refused(
+            409,
+            format!(
+                "package {} was changed by somebody else; look again",
+                record.id
+            ),
+        ))
+    }
+}
+
+fn refused(status: u16, detail: String) -> PortError {
+    PortError::Refused(Problem::new(status, detail))
+}
+
+fn failed(record: &PackageRecord, problem: Problem) -> PackageRecord {
+    PackageRecord {
+        onboarding_state: OnboardingState::Error,
+        enabled: false,
+        failure: Some(problem),
+        ..record.clone()
+    }
+}
+
+fn onboarded(record: &PackageRecord, package: &Package) -> PackageRecord {
+    PackageRecord {
+        onboarding_state: OnboardingState::Onboarded,
+        enabled: true,
+        vnfd: Some(package.vnfd.clone()),
+        checksum: Some(package.digest.clone()),
+        artifacts: package.artifacts.clone(),
+        failure: None,
+        ..record.clone()
+    }
+}
+
+#[async_trait]
+impl Packages for StoredPackages {
+    async fn create(
+        &self,
+        id: VnfPkgId,
+        user_defined_data: Map<String, Value>,
+        at: Timestamp,
+    ) -> PortResult<PackageRecord> {
+        let record = PackageRecord {
+            id,
+            onboarding_state: OnboardingState::Created,
+            enabled: false,
+            vnfd: None,
+            checksum: None,
+            artifacts: Vec::new(),
+            failure: None,
+            user_defined_data,
+            created_at: at,
+        };
+        self.store.create(&record).await?;
+        Ok(record)
+    }
+
+    async fn upload(&self, id: &VnfPkgId, csar: Vec<u8>) -> PortResult<PackageRecord> {
+        let before = self.record(id).await?;
+        let from = match before.onboarding_state {
+            // A refused upload may be made again with better content.
+            state @ (OnboardingState::Created | OnboardingState::Error) => state,
+            OnboardingState::Processing | OnboardingState::Onboarded => {
+                return Err(refused(409, format!("package {id} has content already")));
+            }
+        };
+        let package = match self.parse(csar.clone()).await? {
+            Ok(package) => package,
+            Err(why) => {
+                let after = failed(&before, Problem::new(422, why.to_string()));
+                self.must_change(&after, from).await?;
+                return Ok(after);
+            }
+        };
+        self.store.put_content(id, &csar).await?;
+        let after = onboarded(&before, &package);
+        match self.store.update(&after, from).await {
+            Ok(true) => Ok(after),
+            Ok(false) => Err(refused(409, format!("package {id} has content already"))),
+            Err(PortError::Refused(problem)) => {
+                let after = failed(&before, problem);
+                self.must_change(&after, from).await?;
+                Ok(after)
+            }
+            Err(other) => Err(other),
+        }
+    }
+
+    async fn list(&self) -> PortResult<Vec<PackageRecord>> {
+        self.store.list().await
+    }
+
+    async fn get(&self, id: &VnfPkgId) -> PortResult<Option<PackageRecord>> {
+        self.store.get(id).await
+    }
+
+    async fn by_vnfd(&self, id: &VnfdId) -> PortResult<Option<PackageRecord>> {
+        self.store.by_vnfd(id).await
+    }
+
+    async fn set_enabled(&self, id: &VnfPkgId, enabled: bool) -> PortResult<()> {
+        let record = self.record(id).await?;
+        if record.onboarding_state != OnboardingState::Onboarded {
+            return Err(refused(409, format!("package {id} is not ONBOARDED")));
+        }
+        if record.enabled == enabled {
+            let state = if enabled { "ENABLED" } else { "DISABLED" };
+            return Err(refused(409, format!("package {id} is {state} already")));
+        }
+        let after = PackageRecord { enabled, ..record };
+        self.must_change(&after, OnboardingState::Onboarded).await
+    }
+
+    async fn delete(&self, id: &VnfPkgId) -> PortResult<()> {
+        self.store.delete(id).await?;
+        self.kept().retain(|(known, _)| known != id);
+        Ok(())
+    }
+
+    async fn content(&self, id: &VnfPkgId) -> PortResult<Vec<u8>> {
+        self.record(id).await?;
+        self.store
+            .content(id)
+            .await?
+            .ok_or_else(|| refused(409, format!("package {id} has no content yet")))
+    }
+
+    async fn artifact(&self, id: &VnfPkgId, path: &str) -> PortResult<Vec<u8>> {
+        let package = self.package(id).await?;
+        package
+            .artifact(path)
+            .map(<[u8]>::to_vec)
+            .ok_or_else(|| refused(404, format!("package {id} has no file {path:?}")))
+    }
+
+    async fn vnfd_yaml(&self, id: &VnfPkgId) -> PortResult<String> {
+        Ok(self.package(id).await?.vnfd_yaml().to_owned())
+    }
+
+    async fn manifests(
+        &self,
+        id: &VnfPkgId,
+        def_files: Option<&[String]>,
+    ) -> PortResult<Vec<Manifest>> {
+        let package = self.package(id).await?;
+        match package.manifests(def_files) {
+            Ok(manifests) => Ok(manifests.into_iter().map(Into::into).collect()),
+            Err(wrong) if wrong.kind == ErrorKind::DefFiles => {
+                Err(refused(422, wrong.message.clone()))
+            }
+            Err(wrong) => Err(refused(422, wrong.to_string())),
+        }
+    }
+}

@@ -1,0 +1,312 @@
+//! Puts the parts together: which implementation stands behind which port.
+
+use crate::configured::{DEFAULT_VIM, WithConfigured};
+use crate::edge::{BuiltInNfvo, RandomIds, SystemClock};
+use crate::metrics::Counters;
+use crate::package_port::StoredPackages;
+use crate::settings::{Settings, Store};
+use anyhow::Context;
+use cairn_api_types::PublicUrl;
+use cairn_db::{Database, DbOptions, Dialect, OwnerLock};
+use cairn_domain::clocks::Clocks;
+use cairn_domain::ids::{NodeId, Tenant, VimId};
+use cairn_domain::ports::{
+    Clock, ContainerPlatform, EventLog, Faults, Ids, Metrics, Packages, ReadModels, Vault, Vims,
+};
+use cairn_domain::secret::Secret;
+use cairn_engine::faults::FaultBoard;
+use cairn_engine::supervised::spawn;
+use cairn_engine::target::Targets;
+use cairn_engine::{Executor, Runner, executor, observer, runner};
+use cairn_event_store::{KeyFile, Stores};
+use cairn_http::{App, HttpSettings};
+use cairn_kubernetes::{ConfiguredCluster, KubernetesPlatform};
+use cairn_projections::Projections;
+use cairn_simcluster::{SimCluster, SimOptions};
+use cairn_webhooks::{AddressRules, Dispatcher, DispatcherPorts, HttpCallbacks, SolRenderer};
+use std::path::PathBuf;
+use std::sync::Arc;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+/// Operations that one process works on at once.
+const CONCURRENCY: usize = 256;
+
+/// The database with what lies in it, and the lock of its owner.
+pub struct Opened {
+    /// The database.
+    pub database: Database,
+    /// What lies in it.
+    pub stores: Stores,
+    /// Held while this process owns a SQLite file.
+    pub lock: OwnerLock,
+}
+
+/// Opens the database as its owner.
+///
+/// # Errors
+///
+/// What is absent, wrong or taken, with what to do.
+pub async fn open(store: &Store) -> anyhow::Result<Opened> {
+    if store.database.starts_with("sqlite:") || store.key_file.is_none() {
+        std::fs::create_dir_all(&store.data)
+            .with_context(|| format!("--data {}", store.data.display()))?;
+    }
+    let database = Database::connect(&store.database, DbOptions::default())
+        .await
+        .with_context(|| "--database".to_owned())?;
+    let lock = database.lock_owner().context("--database")?;
+    let key = KeyFile::load_or_create(&key_path(store, &database)?, &database)
+        .await
+        .context("--key-file")?;
+    let stores = Stores::open(database.clone(), &key)
+        .await
+        .context("--key-file")?;
+    Ok(Opened {
+        database,
+        stores,
+        lock,
+    })
+}
+
+fn key_path(store: &Store, database: &Database) -> anyhow::Result<PathBuf> {
+    match (&store.key_file, database.dialect()) {
+        (Some(path), _) => Ok(path.clone()),
+        (None, Dialect::Sqlite) => Ok(store.data.join("cairn.key")),
+        (None, Dialect::Postgres) => anyhow::bail!(
+            "--key-file is needed with PostgreSQL, the same file for every replica: 32 random bytes in base64"
+        ),
+    }
+}
+
+/// The default VIM: a cluster by kubeconfig, or a simulated one in this process.
+pub struct DefaultVim {
+    /// How the adapter reaches it.
+    pub cluster: ConfiguredCluster,
+    /// Keeps a simulated cluster alive.
+    pub simulated: Option<SimCluster>,
+}
+
+/// Makes the default VIM that the settings ask for.
+#[must_use]
+pub fn default_vim(settings: &Settings) -> Option<DefaultVim> {
+    if settings.simulated {
+        let token = RandomIds.fresh();
+        let options = SimOptions {
+            bearer_token: Some(token.clone()),
+            ..SimOptions::default()
+        };
+        let simulated = SimCluster::new(options);
+        let cluster = ConfiguredCluster::in_process(simulated.router(), Some(Secret::new(token)));
+        return Some(DefaultVim {
+            cluster,
+            simulated: Some(simulated),
+        });
+    }
+    let file = settings.kubeconfig.as_ref()?;
+    Some(DefaultVim {
+        cluster: ConfiguredCluster::kubeconfig(file),
+        simulated: None,
+    })
+}
+
+/// All parts, ready to serve.
+pub struct Parts {
+    app: App,
+    runner: Arc<Runner>,
+    reads: Arc<Projections>,
+    stores: Stores,
+    dispatcher: Dispatcher,
+    _lock: OwnerLock,
+    _simulated: Option<SimCluster>,
+}
+
+/// What differs between the program and its tests.
+pub struct Options {
+    /// Base of all links.
+    pub public_url: PublicUrl,
+    /// What a crash fault does; the program ends on the spot.
+    pub crash: Box<dyn Fn() + Send + Sync>,
+}
+
+impl Parts {
+    /// Wires everything.
+    ///
+    /// # Errors
+    ///
+    /// What cannot be set up.
+    pub async fn wire(
+        settings: &Settings,
+        opened: Opened,
+        vim: Option<DefaultVim>,
+        options: Options,
+    ) -> anyhow::Result<Self> {
+        let node = NodeId::parse(RandomIds.fresh())?;
+        let Opened {
+            database,
+            stores,
+            lock,
+        } = opened;
+        if database.dialect() == Dialect::Sqlite {
+            stores.work.take_over_all(&node).await?;
+        }
+        let log: Arc<dyn EventLog> = stores.events.clone();
+        let reads = Arc::new(Projections::open(database, log.clone()).await?);
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let ids: Arc<dyn Ids> = Arc::new(RandomIds);
+        let metrics: Arc<dyn Metrics> = Arc::new(Counters::try_new()?);
+        let packages: Arc<dyn Packages> = Arc::new(StoredPackages::new(stores.packages.clone()));
+        let vault: Arc<dyn Vault> = stores.vault.clone();
+        let configured = vim
+            .as_ref()
+            .map(|_| VimId::parse(DEFAULT_VIM))
+            .transpose()?;
+        let targets = Arc::new(Targets::new(
+            stores.vims.clone(),
+            vault.clone(),
+            configured.clone().into_iter().collect(),
+        ));
+        let callbacks = Arc::new(HttpCallbacks::try_new(vault, address_rules(settings))?);
+        let vims: Arc<dyn Vims> =
+            Arc::new(WithConfigured::new(stores.vims.clone(), configured.clone()));
+        let (platform, simulated) = platform(configured, vim);
+        let board = settings.enable_faults.then(|| {
+            Arc::new(FaultBoard::new(
+                node.clone(),
+                stores.work.clone(),
+                options.crash,
+            ))
+        });
+        let executor = Arc::new(Executor::new(executor::Ports {
+            log: log.clone(),
+            reads: reads.clone(),
+            packages: packages.clone(),
+            blobs: stores.blobs.clone(),
+            callbacks: callbacks.clone(),
+            targets: targets.clone(),
+            clock: clock.clone(),
+            ids: ids.clone(),
+        }));
+        let runner = Arc::new(Runner::new(
+            runner::Ports {
+                log: log.clone(),
+                work: stores.work.clone(),
+                blobs: stores.blobs.clone(),
+                platform,
+                packages: packages.clone(),
+                nfvo: Arc::new(BuiltInNfvo),
+                targets,
+                clock: clock.clone(),
+                faults: board.clone(),
+                metrics: metrics.clone(),
+            },
+            runner_settings(node, &settings.clocks),
+        ));
+        let dispatcher = Dispatcher::new(DispatcherPorts {
+            log: log.clone(),
+            deliveries: stores.deliveries.clone(),
+            callbacks,
+            renderer: Arc::new(SolRenderer::new(log.clone(), options.public_url.clone())),
+            clock: clock.clone(),
+            ids: ids.clone(),
+        });
+        let app = App {
+            commands: executor.clone(),
+            reads: reads.clone() as Arc<dyn ReadModels>,
+            replay: executor,
+            packages,
+            vims,
+            deliveries: stores.deliveries.clone(),
+            work: stores.work.clone(),
+            faults: board.map(|board| board as Arc<dyn Faults>),
+            metrics,
+            log,
+            clock,
+            ids,
+            settings: HttpSettings::new(options.public_url, settings.lenient),
+        };
+        Ok(Self {
+            app,
+            runner,
+            reads,
+            stores,
+            dispatcher,
+            _lock: lock,
+            _simulated: simulated,
+        })
+    }
+
+    /// The HTTP routes.
+    #[must_use]
+    pub fn router(&self) -> axum::Router {
+        cairn_http::router(self.app.clone())
+    }
+
+    /// Starts what works in the background; all of it ends when `stop` is cancelled.
+    pub fn start(self, stop: &CancellationToken) -> Vec<JoinHandle<Option<()>>> {
+        let Self {
+            runner,
+            reads,
+            stores,
+            dispatcher,
+            _lock: lock,
+            _simulated: simulated,
+            app: _,
+        } = self;
+        let ends = stop.clone();
+        let events = stores.events.clone();
+        let listen = spawn("listen", async move {
+            tokio::select! { () = ends.cancelled() => {}, () = events.listen() => {} }
+        });
+        let ends = stop.clone();
+        let catching_up = reads.clone();
+        let project = spawn("projections", async move {
+            tokio::select! { () = ends.cancelled() => {}, () = catching_up.run() => {} }
+        });
+        let observing = observer::observe(
+            runner.clone(),
+            reads,
+            Tenant::default_tenant(),
+            stop.clone(),
+        );
+        let observe = spawn("observer", observing);
+        let deliver = spawn("deliveries", dispatcher.run(stop.clone()));
+        let ends = stop.clone();
+        let run = spawn("runner", async move {
+            runner.run(ends).await;
+            // The owner's lock and the simulated cluster are given up last.
+            drop((lock, simulated));
+        });
+        vec![listen, project, observe, deliver, run]
+    }
+}
+
+fn runner_settings(node: NodeId, clocks: &Clocks) -> runner::Settings {
+    runner::Settings {
+        node,
+        clocks: clocks.clone(),
+        concurrency: CONCURRENCY,
+    }
+}
+
+/// Without authentication only loopback is listened on, so callbacks to loopback are no danger of their own.
+fn address_rules(settings: &Settings) -> AddressRules {
+    AddressRules {
+        allow_private: settings.allow_private_callbacks,
+        allow_loopback: settings.allow_private_callbacks || settings.listen.ip().is_loopback(),
+    }
+}
+
+fn platform(
+    configured: Option<VimId>,
+    vim: Option<DefaultVim>,
+) -> (Arc<dyn ContainerPlatform>, Option<SimCluster>) {
+    let platform = KubernetesPlatform::new(cairn_kubernetes::Settings::default());
+    match (configured, vim) {
+        (Some(id), Some(vim)) => (
+            Arc::new(platform.with_configured(id, vim.cluster)),
+            vim.simulated,
+        ),
+        (Some(_), None) | (None, Some(_)) | (None, None) => (Arc::new(platform), None),
+    }
+}
