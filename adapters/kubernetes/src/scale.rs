@@ -1,0 +1,55 @@
+//! Replicas through the scale subresource, which every scalable kind has.
+
+use crate::apply::{locate, not_ours};
+use crate::client::{Call, Session, media};
+use crate::errors::{Halt, Try};
+use crate::json;
+use crate::marks;
+use cairn_domain::lcm_op_occ::plan::Outcome;
+use cairn_domain::object::ObjectRef;
+use cairn_domain::ports::Scope;
+use http::Method;
+use serde_json::json;
+
+/// Sets the number of replicas, guarded by the resource version that was read.
+pub(crate) async fn set(session: &Session, scope: &Scope, object: &ObjectRef, to: u32) -> Try<Outcome> {
+    let at = locate(session, scope, object).await?;
+    let name = at.object.to_string();
+    if !at.kind.scalable {
+        let message = format!("{} of {} has no scale subresource", object.kind, object.api_version);
+        return Err(Halt::call(name, "Invalid", message));
+    }
+    let live = session.read(&at).await.map_err(|e| e.reading(&name))?.ok_or_else(|| missing(&name))?;
+    if !marks::labelled(scope, &live) {
+        return Err(not_ours(&at, &live));
+    }
+    if json::deleting(&live) {
+        return Err(Halt::call(name, "BeingDeleted", "it is being deleted"));
+    }
+    let path = format!("{}/scale", at.path());
+    let scale = session.send(&Call::get(path.clone())).await.map_err(|e| e.reading(&name))?.body;
+    let from = json::count(&scale, "/spec/replicas");
+    if from == to {
+        return Ok(Outcome::ReplicasSet { from, to });
+    }
+    let patch = json!({
+        "metadata": {"resourceVersion": json::text(&scale, "/metadata/resourceVersion")},
+        "spec": {"replicas": to},
+    });
+    let manager = crate::discovery::encode(&marks::manager(scope));
+    let call =
+        Call::with(Method::PATCH, format!("{path}?fieldManager={manager}"), media::MERGE, patch);
+    let written = session.send(&call).await.map_err(|e| e.writing(&name))?.body;
+    match json::count(&written, "/spec/replicas") {
+        after if after == to => Ok(Outcome::ReplicasSet { from, to: after }),
+        after => {
+            let message = format!("{to} replicas were asked for and the cluster keeps {after}");
+            Err(Halt::call(name, "VersionConflict", message))
+        }
+    }
+}
+
+/// That an object which must be there is not.
+pub(crate) fn missing(name: &str) -> Halt {
+    Halt::call(name, "Missing", "it does not exist any more; a retry or HEAL makes it again")
+}
