@@ -34,9 +34,16 @@ pub(crate) enum Source {
     /// A file as kubectl reads it.
     Kubeconfig(PathBuf),
     /// A service in this process, with the token that it demands.
-    InProcess { connect: Arc<dyn Fn() -> Client + Send + Sync>, token: Option<Secret> },
+    InProcess {
+        connect: Arc<dyn Fn() -> Client + Send + Sync>,
+        token: Option<Secret>,
+    },
     /// An address with a credential.
-    Direct { endpoint: String, ca_pem: Option<String>, credential: Credential },
+    Direct {
+        endpoint: String,
+        ca_pem: Option<String>,
+        credential: Credential,
+    },
 }
 
 impl ConfiguredCluster {
@@ -72,15 +79,22 @@ impl Source {
         match self {
             Self::InProcess { connect, .. } => Ok(connect()),
             Self::Kubeconfig(path) => client(from_kubeconfig(path).await?),
-            Self::Direct { endpoint, ca_pem, credential } => {
-                client(direct(endpoint, ca_pem.as_deref(), credential)?)
-            }
+            Self::Direct {
+                endpoint,
+                ca_pem,
+                credential,
+            } => client(direct(endpoint, ca_pem.as_deref(), credential)?),
         }
     }
 
     /// The header that carries the token, where the client does not add it itself.
     pub(crate) fn authorization(&self) -> Result<Option<HeaderValue>, CallError> {
-        let Self::InProcess { token: Some(token), .. } = self else { return Ok(None) };
+        let Self::InProcess {
+            token: Some(token), ..
+        } = self
+        else {
+            return Ok(None);
+        };
         bearer(token).map(Some)
     }
 
@@ -91,15 +105,18 @@ impl Source {
 }
 
 fn bearer(token: &Secret) -> Result<HeaderValue, CallError> {
-    let mut value = HeaderValue::from_str(&format!("Bearer {}", token.reveal().trim()))
-        .map_err(|_| CallError::Setup("the bearer token holds characters that no header can".into()))?;
+    let mut value =
+        HeaderValue::from_str(&format!("Bearer {}", token.reveal().trim())).map_err(|_| {
+            CallError::Setup("the bearer token holds characters that no header can".into())
+        })?;
     value.set_sensitive(true);
     Ok(value)
 }
 
 async fn from_kubeconfig(path: &Path) -> Result<Config, CallError> {
-    let unusable =
-        |e: kube::config::KubeconfigError| CallError::Setup(format!("kubeconfig {}: {}", path.display(), chain(&e)));
+    let unusable = |e: kube::config::KubeconfigError| {
+        CallError::Setup(format!("kubeconfig {}: {}", path.display(), chain(&e)))
+    };
     // Relative paths in the file are meant from its own folder, which `read_from` resolves.
     let kubeconfig = Kubeconfig::read_from(path).map_err(unusable)?;
     let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
@@ -114,10 +131,16 @@ async fn from_kubeconfig(path: &Path) -> Result<Config, CallError> {
     Ok(config)
 }
 
-fn direct(endpoint: &str, ca_pem: Option<&str>, credential: &Credential) -> Result<Config, CallError> {
-    let url = endpoint
-        .parse::<http::Uri>()
-        .map_err(|e| CallError::Setup(format!("interfaceInfo.endpoint {endpoint:?} is no URL: {e}")))?;
+fn direct(
+    endpoint: &str,
+    ca_pem: Option<&str>,
+    credential: &Credential,
+) -> Result<Config, CallError> {
+    let url = endpoint.parse::<http::Uri>().map_err(|e| {
+        CallError::Setup(format!(
+            "interfaceInfo.endpoint {endpoint:?} is no URL: {e}"
+        ))
+    })?;
     let mut config = Config::new(url);
     config.root_cert = ca_pem.map(certificates).transpose()?;
     config.auth_info = auth_info(credential)?;
@@ -158,7 +181,11 @@ fn certificates(pem: &str) -> Result<Vec<Vec<u8>>, CallError> {
             .split_once("-----END CERTIFICATE-----")
             .ok_or_else(|| unusable("has a certificate without its end"))?;
         let compact: String = body.split_whitespace().collect();
-        found.push(STANDARD.decode(compact).map_err(|_| unusable("is not PEM"))?);
+        found.push(
+            STANDARD
+                .decode(compact)
+                .map_err(|_| unusable("is not PEM"))?,
+        );
     }
     if found.is_empty() {
         return Err(unusable("holds no certificate in PEM"));
@@ -173,8 +200,15 @@ mod tests {
     #[test]
     fn a_bundle_may_hold_several_certificates() {
         let one = "-----BEGIN CERTIFICATE-----\nAQID\n-----END CERTIFICATE-----\n";
-        assert_eq!(certificates(&one.repeat(2)).unwrap(), vec![vec![1, 2, 3], vec![1, 2, 3]]);
-        for bad in ["", "-----BEGIN CERTIFICATE-----\n%%\n-----END CERTIFICATE-----", "-----BEGIN CERTIFICATE-----"] {
+        assert_eq!(
+            certificates(&one.repeat(2)).unwrap(),
+            vec![vec![1, 2, 3], vec![1, 2, 3]]
+        );
+        for bad in [
+            "",
+            "-----BEGIN CERTIFICATE-----\n%%\n-----END CERTIFICATE-----",
+            "-----BEGIN CERTIFICATE-----",
+        ] {
             let refused = certificates(bad).unwrap_err().to_string();
             assert!(refused.contains("ssl_ca_cert"), "{refused}");
         }

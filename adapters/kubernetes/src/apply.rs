@@ -49,7 +49,9 @@ pub(crate) enum Run {
 
 /// How far an object is, if it is a Job or a Pod.
 pub(crate) fn run(live: &Value) -> Run {
-    let group = json::text(live, "/apiVersion").split_once('/').map_or("", |(group, _)| group);
+    let group = json::text(live, "/apiVersion")
+        .split_once('/')
+        .map_or("", |(group, _)| group);
     match (group, json::text(live, "/kind")) {
         ("batch", "Job") if json::holds(live, "Complete") => Run::Succeeded,
         ("batch", "Job") if json::holds(live, "Failed") => Run::Failed,
@@ -64,7 +66,10 @@ pub(crate) fn run(live: &Value) -> Run {
 
 /// Whether objects of the kind are shared by all: found present, they are used as they are.
 pub(crate) fn is_shared(at: &Located) -> bool {
-    at.kind.is("", "Namespace") || at.kind.is("apiextensions.k8s.io", "CustomResourceDefinition")
+    at.kind.is("", "Namespace")
+        || at
+            .kind
+            .is("apiextensions.k8s.io", "CustomResourceDefinition")
 }
 
 /// Makes the object as wanted, or says what is in the way.
@@ -73,12 +78,20 @@ pub(crate) async fn apply(session: &Session, scope: &Scope, wanted: &Wanted<'_>)
     if at.kind.facts().create_only {
         return create_at(session, &at, wanted.manifest).await;
     }
-    let Some(live) = session.read(&at).await.map_err(|e| e.reading(at.object.to_string()))? else {
+    let Some(live) = session
+        .read(&at)
+        .await
+        .map_err(|e| e.reading(at.object.to_string()))?
+    else {
         return make(session, scope, &at, wanted).await;
     };
     let name = at.object.to_string();
     if json::deleting(&live) {
-        return Err(Halt::call(name, "BeingDeleted", "it is being deleted; it is made again when it is gone"));
+        return Err(Halt::call(
+            name,
+            "BeingDeleted",
+            "it is being deleted; it is made again when it is gone",
+        ));
     }
     if !marks::written_by_us(scope, &live) {
         if is_shared(&at) {
@@ -91,22 +104,37 @@ pub(crate) async fn apply(session: &Session, scope: &Scope, wanted: &Wanted<'_>)
         Run::Succeeded => Ok(applied(&live, false, Vec::new())),
         Run::Failed => {
             delete::by_uid(session, &at, json::uid(&live), None).await?;
-            Err(Halt::call(name, "BeingReplaced", "it failed; it is made again when it is gone"))
+            Err(Halt::call(
+                name,
+                "BeingReplaced",
+                "it failed; it is made again when it is gone",
+            ))
         }
     }
 }
 
 /// The object's kind, or that it is not served yet.
 pub(crate) async fn locate(session: &Session, scope: &Scope, object: &ObjectRef) -> Try<Located> {
-    session.locate(scope, object).await.map_err(|e| e.reading(object.to_string()))?.ok_or_else(|| {
-        let message = format!("the cluster does not serve {} of {} yet", object.kind, object.api_version);
-        Halt::call(object.to_string(), "NotYetServed", message)
-    })
+    session
+        .locate(scope, object)
+        .await
+        .map_err(|e| e.reading(object.to_string()))?
+        .ok_or_else(|| {
+            let message = format!(
+                "the cluster does not serve {} of {} yet",
+                object.kind, object.api_version
+            );
+            Halt::call(object.to_string(), "NotYetServed", message)
+        })
 }
 
 /// That an object is somebody else's.
 pub(crate) fn not_ours(at: &Located, live: &Value) -> Halt {
-    let message = format!("{} exists and belongs to {}; not touched", at.object, marks::owner(live));
+    let message = format!(
+        "{} exists and belongs to {}; not touched",
+        at.object,
+        marks::owner(live)
+    );
     Halt::call(at.object.to_string(), "NotOurs", message)
 }
 
@@ -124,6 +152,10 @@ pub(crate) async fn create(
 async fn create_at(session: &Session, at: &Located, manifest: &Value) -> Try<Outcome> {
     let mut body = manifest.clone();
     json::remove(&mut body, "", "status");
+    // Reviews are questions, not objects: the server refuses any metadata but a namespace.
+    if at.kind.name.ends_with("Review") {
+        json::remove(&mut body, "", "metadata");
+    }
     if let Some(namespace) = &at.object.namespace {
         *json::member(json::member(&mut body, "metadata"), "namespace") = json!(namespace);
     }
@@ -136,7 +168,8 @@ async fn create_at(session: &Session, at: &Located, manifest: &Value) -> Try<Out
 }
 
 fn is_there_already(refusal: &Refusal) -> bool {
-    refusal.code == 409 && (refusal.reason == "AlreadyExists" || refusal.message.contains("already assigned"))
+    refusal.code == 409
+        && (refusal.reason == "AlreadyExists" || refusal.message.contains("already assigned"))
 }
 
 /// Sends a body to server-side apply.
@@ -156,7 +189,12 @@ pub(crate) async fn send(
 }
 
 /// The body with which an absent object is made.
-pub(crate) fn creation(scope: &Scope, at: &Located, manifest: &Value, replicas: Option<u32>) -> Value {
+pub(crate) fn creation(
+    scope: &Scope,
+    at: &Located,
+    manifest: &Value,
+    replicas: Option<u32>,
+) -> Value {
     let mut body = shape::dressed(scope, at, manifest, None);
     shape::fit_for_creation(&at.kind, &mut body);
     if let Some(replicas) = replicas {
@@ -214,11 +252,15 @@ async fn change(
                 verify(scope, at, &answer.body, Some(json::uid(live)))?;
                 return Ok(applied(&answer.body, answer.code == 201, overridden));
             }
-            Err(CallError::Refused(refusal)) if refusal.has_cause("FieldManagerConflict") => refusal,
+            Err(CallError::Refused(refusal)) if refusal.has_cause("FieldManagerConflict") => {
+                refusal
+            }
             Err(other) => return Err(other.writing(at.object.to_string())),
         };
-        let (replicas, others): (Vec<_>, Vec<_>) =
-            refusal.conflicts().into_iter().partition(|(_, path)| path == REPLICAS);
+        let (replicas, others): (Vec<_>, Vec<_>) = refusal
+            .conflicts()
+            .into_iter()
+            .partition(|(_, path)| path == REPLICAS);
         if !replicas.is_empty() {
             json::remove(&mut body, "/spec", "replicas");
         }
@@ -228,10 +270,17 @@ async fn change(
         if !(wanted.force_owned || scope.take_over) {
             return Err(CallError::Refused(refusal).writing(at.object.to_string()));
         }
-        overridden = others.into_iter().map(|(manager, path)| format!("{manager}: {path}")).collect();
+        overridden = others
+            .into_iter()
+            .map(|(manager, path)| format!("{manager}: {path}"))
+            .collect();
         force = true;
     }
-    Err(Halt::call(at.object.to_string(), "VersionConflict", "other managers change its fields meanwhile"))
+    Err(Halt::call(
+        at.object.to_string(),
+        "VersionConflict",
+        "other managers change its fields meanwhile",
+    ))
 }
 
 /// Looks whether what was written is ours: the label stayed, and it is the object that was read.
@@ -244,5 +293,9 @@ fn verify(scope: &Scope, at: &Located, written: &Value, uid: Option<&str>) -> Tr
 }
 
 fn applied(object: &Value, created: bool, overridden: Vec<String>) -> Outcome {
-    Outcome::Applied { uid: Uid(json::uid(object).to_owned()), created, overridden }
+    Outcome::Applied {
+        uid: Uid(json::uid(object).to_owned()),
+        created,
+        overridden,
+    }
 }

@@ -29,10 +29,16 @@ pub(crate) struct Surroundings {
 
 impl Surroundings {
     /// Reads the pods of all namespaces that the objects are in.
-    pub(crate) async fn read(session: &Session, scope: &Scope, objects: &[Located]) -> Result<Self, CallError> {
+    pub(crate) async fn read(
+        session: &Session,
+        scope: &Scope,
+        objects: &[Located],
+    ) -> Result<Self, CallError> {
         let mut wide: BTreeMap<String, bool> = BTreeMap::new();
         for at in objects {
-            let Some(namespace) = &at.object.namespace else { continue };
+            let Some(namespace) = &at.object.namespace else {
+                continue;
+            };
             *wide.entry(namespace.clone()).or_default() |= is_custom(&at.kind);
         }
         let mut pods = BTreeMap::new();
@@ -41,7 +47,10 @@ impl Surroundings {
             session.saw(&namespace, &read.resource_version);
             pods.insert(namespace, read);
         }
-        Ok(Self { pods, events: BTreeMap::new() })
+        Ok(Self {
+            pods,
+            events: BTreeMap::new(),
+        })
     }
 
     async fn events(&mut self, session: &Session, namespace: &str) -> Result<(), CallError> {
@@ -51,7 +60,10 @@ impl Surroundings {
         let kind = session.builtin("v1", "Event").await?;
         let query = format!("&fieldSelector={}", encode("type!=Normal"));
         // Events only explain: without permission to read them the objects' own words must do.
-        let events = match session.list(&kind.collection(Some(namespace)), &query).await {
+        let events = match session
+            .list(&kind.collection(Some(namespace)), &query)
+            .await
+        {
             Ok(listed) => listed.items,
             Err(CallError::Refused(refusal)) if matches!(refusal.code, 403 | 404) => Vec::new(),
             Err(other) => return Err(other),
@@ -61,7 +73,7 @@ impl Surroundings {
     }
 
     pub(crate) fn all_pods(&self) -> impl Iterator<Item = &Value> {
-        self.pods.values().flat_map(|pods| &pods.pods)
+        self.pods.values().flat_map(|pods| &pods.all)
     }
 
     pub(crate) fn in_namespace(&self, namespace: &str) -> Option<&Pods> {
@@ -80,9 +92,14 @@ pub(crate) async fn look(
     for object in objects {
         located.push(locate(session, scope, object).await?);
     }
-    let mut around = Surroundings::read(session, scope, &located).await.map_err(|e| e.reading("Pod"))?;
+    let mut around = Surroundings::read(session, scope, &located)
+        .await
+        .map_err(|e| e.reading("Pod"))?;
     let reads: Vec<_> = located.iter().map(|at| session.read(at)).collect();
-    let read: Vec<_> = futures::stream::iter(reads).buffered(AT_ONCE).collect().await;
+    let read: Vec<_> = futures::stream::iter(reads)
+        .buffered(AT_ONCE)
+        .collect()
+        .await;
     let mut in_the_way: Vec<Obstacle> = around
         .all_pods()
         .filter(|pod| replaced.iter().any(|uid| uid.0 == json::uid(pod)))
@@ -94,15 +111,24 @@ pub(crate) async fn look(
             in_the_way.extend(missing(&name).obstacles());
             continue;
         };
-        if json::label(&live, crate::marks::INSTANCE).is_some_and(|id| id != scope.instance.as_str())
+        if json::label(&live, crate::marks::INSTANCE)
+            .is_some_and(|id| id != scope.instance.as_str())
             && !crate::apply::is_shared(at)
         {
             in_the_way.extend(not_ours(at, &live).obstacles());
             continue;
         }
-        in_the_way.extend(one(session, at, &live, &mut around).await.map_err(|e| e.reading(&name))?);
+        in_the_way.extend(
+            one(session, at, &live, &mut around)
+                .await
+                .map_err(|e| e.reading(&name))?,
+        );
     }
-    if in_the_way.is_empty() { Ok(Outcome::Ready) } else { Err(Halt::InTheWay(in_the_way)) }
+    if in_the_way.is_empty() {
+        Ok(Outcome::Ready)
+    } else {
+        Err(Halt::InTheWay(in_the_way))
+    }
 }
 
 /// What is in the way of one object.
@@ -113,10 +139,12 @@ async fn one(
     around: &mut Surroundings,
 ) -> Result<Vec<Obstacle>, CallError> {
     let waiting = match judge(live) {
-        Readiness::Ready if at.kind.is("", "Service") => match endpoints(session, at, live, around).await? {
-            Some(waiting) => waiting,
-            None => return Ok(Vec::new()),
-        },
+        Readiness::Ready if at.kind.is("", "Service") => {
+            match endpoints(session, at, live, around).await? {
+                Some(waiting) => waiting,
+                None => return Ok(Vec::new()),
+            }
+        }
         Readiness::Ready => return Ok(Vec::new()),
         Readiness::Waiting(waiting) => waiting,
     };
@@ -129,7 +157,11 @@ async fn one(
     around.events(session, &namespace).await?;
     let events = around.events.get(&namespace).map_or(&[][..], Vec::as_slice);
     if at.kind.is("", "Pod") {
-        let root = if waiting.reason == "Failed" { None } else { roots::pod(live, events) };
+        let root = if waiting.reason == "Failed" {
+            None
+        } else {
+            roots::pod(live, events)
+        };
         return Ok(vec![root.unwrap_or_else(|| roots::own(live, &waiting))]);
     }
     let none = Pods::default();
@@ -149,13 +181,20 @@ async fn claim(
     namespace: &str,
 ) -> Result<Vec<Obstacle>, CallError> {
     let class = json::text(live, "/spec/storageClassName");
-    if waiting.reason == "Unbound" && !class.is_empty() && waits_for_consumer(session, class).await? {
+    if waiting.reason == "Unbound"
+        && !class.is_empty()
+        && waits_for_consumer(session, class).await?
+    {
         return Ok(Vec::new());
     }
     around.events(session, namespace).await?;
     let events = around.events.get(namespace).map_or(&[][..], Vec::as_slice);
     let mut obstacle = roots::own(live, &waiting);
-    if let Some(event) = roots::latest(events, json::uid(live), &["ProvisioningFailed", "FailedBinding"]) {
+    if let Some(event) = roots::latest(
+        events,
+        json::uid(live),
+        &["ProvisioningFailed", "FailedBinding"],
+    ) {
         json::text(event, "/message").clone_into(&mut obstacle.message);
         if json::text(event, "/reason") == "ProvisioningFailed" {
             obstacle.source = "event".into();
@@ -187,14 +226,20 @@ async fn endpoints(
     service: &Value,
     around: &Surroundings,
 ) -> Result<Option<Waiting>, CallError> {
-    let Some(namespace) = at.object.namespace.as_deref() else { return Ok(None) };
-    let Some(selector) = service.pointer("/spec/selector").and_then(Value::as_object) else { return Ok(None) };
+    let Some(namespace) = at.object.namespace.as_deref() else {
+        return Ok(None);
+    };
+    let Some(selector) = service.pointer("/spec/selector").and_then(Value::as_object) else {
+        return Ok(None);
+    };
     let none = Pods::default();
     let pods = around.pods.get(namespace).unwrap_or(&none);
-    let selected = pods.pods.iter().filter(|pod| {
+    let selected = pods.all.iter().filter(|pod| {
         !matches!(json::text(pod, "/status/phase"), "Failed" | "Succeeded")
             && !json::deleting(pod)
-            && selector.iter().all(|(key, value)| json::label(pod, key) == value.as_str())
+            && selector
+                .iter()
+                .all(|(key, value)| json::label(pod, key) == value.as_str())
     });
     let selected = selected.count();
     if selector.is_empty() || selected == 0 || json::text(service, "/spec/type") == "ExternalName" {
@@ -208,10 +253,20 @@ async fn endpoints(
     }))
 }
 
-async fn ready_endpoints(session: &Session, namespace: &str, service: &str) -> Result<usize, CallError> {
+async fn ready_endpoints(
+    session: &Session,
+    namespace: &str,
+    service: &str,
+) -> Result<usize, CallError> {
     if let Some(kind) = session.kind("discovery.k8s.io/v1", "EndpointSlice").await? {
-        let query = format!("&labelSelector={}", encode(&format!("kubernetes.io/service-name={service}")));
-        let slices = session.list(&kind.collection(Some(namespace)), &query).await?.items;
+        let query = format!(
+            "&labelSelector={}",
+            encode(&format!("kubernetes.io/service-name={service}"))
+        );
+        let slices = session
+            .list(&kind.collection(Some(namespace)), &query)
+            .await?
+            .items;
         return Ok(slices
             .iter()
             .flat_map(|slice| json::entries(slice, "/endpoints"))
@@ -225,24 +280,39 @@ async fn ready_endpoints(session: &Session, namespace: &str, service: &str) -> R
         namespace: Some(namespace.to_owned()),
         name: service.to_owned(),
     };
-    let found = session.read(&Located { kind, object }).await?.unwrap_or(Value::Null);
-    Ok(json::entries(&found, "/subsets").iter().map(|s| json::entries(s, "/addresses").len()).sum())
+    let found = session
+        .read(&Located { kind, object })
+        .await?
+        .unwrap_or(Value::Null);
+    Ok(json::entries(&found, "/subsets")
+        .iter()
+        .map(|s| json::entries(s, "/addresses").len())
+        .sum())
 }
 
 /// The controller of a `StatefulSet` waits for a broken pod of another revision for ever, also once the template
 /// is mended; such a pod is taken away, the highest ordinal first, one at a time.
 async fn unstick(session: &Session, set: &Value, pods: &Pods) -> Result<(), CallError> {
     let newest = json::text(set, "/status/updateRevision");
-    let observed = json::number(set, "/status/observedGeneration") >= json::number(set, "/metadata/generation");
-    if newest.is_empty() || !observed || json::text(set, "/spec/updateStrategy/type") == "OnDelete" {
+    let observed = json::number(set, "/status/observedGeneration")
+        >= json::number(set, "/metadata/generation");
+    if newest.is_empty() || !observed || json::text(set, "/spec/updateStrategy/type") == "OnDelete"
+    {
         return Ok(());
     }
     let partition = json::count(set, "/spec/updateStrategy/rollingUpdate/partition");
-    let ordinal = |pod: &Value| json::name(pod).rsplit('-').next().and_then(|n| n.parse::<u32>().ok());
+    let ordinal = |pod: &Value| {
+        json::name(pod)
+            .rsplit('-')
+            .next()
+            .and_then(|n| n.parse::<u32>().ok())
+    };
     let broken = pods
         .of(json::uid(set))
         .filter(|pod| !json::deleting(pod) && roots::is_broken(pod))
-        .filter(|pod| json::label(pod, "controller-revision-hash").is_some_and(|hash| hash != newest))
+        .filter(|pod| {
+            json::label(pod, "controller-revision-hash").is_some_and(|hash| hash != newest)
+        })
         .filter(|pod| ordinal(pod).is_some_and(|n| n >= partition))
         .max_by_key(|pod| ordinal(pod));
     let Some(pod) = broken else { return Ok(()) };
@@ -252,7 +322,10 @@ async fn unstick(session: &Session, set: &Value, pods: &Pods) -> Result<(), Call
         namespace: Some(json::namespace(pod).to_owned()),
         name: json::name(pod).to_owned(),
     };
-    let at = Located { kind: session.builtin("v1", "Pod").await?, object };
+    let at = Located {
+        kind: session.builtin("v1", "Pod").await?,
+        object,
+    };
     tracing::info!(pod = %at.object.name, "a broken pod of another revision is taken away");
     match delete::by_uid(session, &at, json::uid(pod), None).await {
         Ok(_) => Ok(()),

@@ -45,7 +45,10 @@ impl Default for Settings {
             longest_watch: Duration::from_secs(200),
             largest_answer: 64 * 1024 * 1024,
             clusters: 64,
-            rate: RateLimit { per_second: 50, burst: 200 },
+            rate: RateLimit {
+                per_second: 50,
+                burst: 200,
+            },
         }
     }
 }
@@ -72,11 +75,24 @@ pub(crate) struct Call {
 
 impl Call {
     pub(crate) fn get(path: impl Into<String>) -> Self {
-        Self { method: Method::GET, path: path.into(), body: None }
+        Self {
+            method: Method::GET,
+            path: path.into(),
+            body: None,
+        }
     }
 
-    pub(crate) fn with(method: Method, path: impl Into<String>, media: &'static str, body: Value) -> Self {
-        Self { method, path: path.into(), body: Some((media, body)) }
+    pub(crate) fn with(
+        method: Method,
+        path: impl Into<String>,
+        media: &'static str,
+        body: Value,
+    ) -> Self {
+        Self {
+            method,
+            path: path.into(),
+            body: Some((media, body)),
+        }
     }
 }
 
@@ -136,22 +152,37 @@ impl Cluster {
 
 impl Session {
     pub(crate) fn new(cluster: Arc<Cluster>, operation: impl Into<String>) -> Self {
-        Self { cluster, operation: operation.into() }
+        Self {
+            cluster,
+            operation: operation.into(),
+        }
     }
 
     /// Notes up to where the operation has seen a namespace.
     pub(crate) fn saw(&self, namespace: &str, resource_version: &str) {
-        let mut seen = self.cluster.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = self
+            .cluster
+            .seen
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         if seen.len() >= SEEN {
             seen.clear();
         }
-        seen.insert((self.operation.clone(), namespace.to_owned()), resource_version.to_owned());
+        seen.insert(
+            (self.operation.clone(), namespace.to_owned()),
+            resource_version.to_owned(),
+        );
     }
 
     /// Up to where the operation has seen a namespace.
     pub(crate) fn seen(&self, namespace: &str) -> Option<String> {
-        let seen = self.cluster.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        seen.get(&(self.operation.clone(), namespace.to_owned())).cloned()
+        let seen = self
+            .cluster
+            .seen
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        seen.get(&(self.operation.clone(), namespace.to_owned()))
+            .cloned()
     }
 
     /// Sends a call and reads its whole answer. A 429 is waited out within the settings' patience;
@@ -172,7 +203,9 @@ impl Session {
                 continue;
             }
             if refusal.code == 429 && !refusal.has_cause("DisruptionBudget") {
-                let asked = retry_after(&headers).or(refusal.retry_after_s()).unwrap_or(1);
+                let asked = retry_after(&headers)
+                    .or(refusal.retry_after_s())
+                    .unwrap_or(1);
                 let pause = Duration::from_secs(asked).min(settings.longest_retry_after);
                 self.cluster.limiter.close_for(pause);
                 if Instant::now() + pause < until {
@@ -205,8 +238,9 @@ impl Session {
             if !(200..300).contains(&code) {
                 return Ok(Reply::Refused(Refusal::read(code, &bytes), headers));
             }
-            let body = serde_json::from_slice(&bytes)
-                .map_err(|e| CallError::Lost(format!("the answer of the cluster is not JSON: {e}")))?;
+            let body = serde_json::from_slice(&bytes).map_err(|e| {
+                CallError::Lost(format!("the answer of the cluster is not JSON: {e}"))
+            })?;
             Ok(Reply::Success(Answer { code, body }))
         })
         .await
@@ -217,13 +251,19 @@ impl Session {
         let request = self.request(call)?;
         client.send(request).await.map_err(|e| {
             let why = format!("the cluster did not answer: {}", chain(&e));
-            if before_sending(&e) || !is_transport(&e) { CallError::NotSent(why) } else { CallError::Lost(why) }
+            if before_sending(&e) || !is_transport(&e) {
+                CallError::NotSent(why)
+            } else {
+                CallError::Lost(why)
+            }
         })
     }
 
     fn request(&self, call: &Call) -> Result<Request<Body>, CallError> {
-        let mut request =
-            Request::builder().method(call.method.clone()).uri(&call.path).header(ACCEPT, media::JSON);
+        let mut request = Request::builder()
+            .method(call.method.clone())
+            .uri(&call.path)
+            .header(ACCEPT, media::JSON);
         if let Some(value) = self.cluster.source.authorization()? {
             request = request.header(AUTHORIZATION, value);
         }
@@ -235,7 +275,8 @@ impl Session {
                 request.header(CONTENT_TYPE, *media).body(Body::from(bytes))
             }
         };
-        built.map_err(|e| CallError::Setup(format!("the request {} cannot be made: {e}", call.path)))
+        built
+            .map_err(|e| CallError::Setup(format!("the request {} cannot be made: {e}", call.path)))
     }
 
     async fn collect(&self, response: Response<Body>) -> Result<Bytes, CallError> {
@@ -244,7 +285,12 @@ impl Session {
             .collect()
             .await
             .map(http_body_util::Collected::to_bytes)
-            .map_err(|e| CallError::Lost(format!("the answer of the cluster broke off: {}", chain(e.as_ref()))))
+            .map_err(|e| {
+                CallError::Lost(format!(
+                    "the answer of the cluster broke off: {}",
+                    chain(e.as_ref())
+                ))
+            })
     }
 }
 
@@ -264,7 +310,10 @@ async fn within<T>(
 ) -> Result<T, CallError> {
     match tokio::time::timeout(limit, work).await {
         Ok(result) => result,
-        Err(_) => Err(CallError::Lost(format!("the cluster did not answer within {} s", limit.as_secs()))),
+        Err(_) => Err(CallError::Lost(format!(
+            "the cluster did not answer within {} s",
+            limit.as_secs()
+        ))),
     }
 }
 

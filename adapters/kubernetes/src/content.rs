@@ -26,15 +26,26 @@ pub(crate) async fn foreign(
             continue;
         }
         // A group whose server does not answer cannot be asked; the namespace's own conditions will tell.
-        let Some(kinds) = unless_out_of_order(session.served(&api_version).await)? else { continue };
-        for kind in kinds.iter().filter(|kind| kind.namespaced && kind.can("list")) {
-            if FOLLOWERS.contains(&kind.kind.as_str()) {
+        let Some(kinds) = unless_out_of_order(session.served(&api_version).await)? else {
+            continue;
+        };
+        for kind in kinds
+            .iter()
+            .filter(|kind| kind.namespaced && kind.can("list"))
+        {
+            if FOLLOWERS.contains(&kind.name.as_str()) {
                 continue;
             }
             let listed = session.list(&kind.collection(Some(namespace)), "").await;
-            let Some(listed) = unless_out_of_order(listed)? else { continue };
-            for object in listed.items.iter().filter(|object| is_foreign(scope, &kind.kind, object)) {
-                found.push(format!("{}/{}", kind.kind, json::name(object)));
+            let Some(listed) = unless_out_of_order(listed)? else {
+                continue;
+            };
+            for object in listed
+                .items
+                .iter()
+                .filter(|object| is_foreign(scope, &kind.name, object))
+            {
+                found.push(format!("{}/{}", kind.name, json::name(object)));
                 if found.len() == 10 {
                     return Ok(found);
                 }
@@ -57,7 +68,8 @@ fn is_foreign(scope: &Scope, kind: &str, object: &Value) -> bool {
     let everywhere = matches!(
         (kind, name),
         ("ConfigMap", "kube-root-ca.crt") | ("ServiceAccount", "default")
-    ) || kind == "Secret" && json::text(object, "/type") == "kubernetes.io/service-account-token";
+    ) || kind == "Secret"
+        && json::text(object, "/type") == "kubernetes.io/service-account-token";
     let follows = !json::entries(object, "/metadata/ownerReferences").is_empty();
     !everywhere && !follows && !marks::labelled(scope, object)
 }

@@ -30,8 +30,12 @@ pub(crate) async fn delete(
     grace_s: Option<u32>,
 ) -> Try<Outcome> {
     let reading = |e: CallError| e.reading(object.to_string());
-    let Some(at) = session.locate(scope, object).await.map_err(reading)? else { return Ok(ABSENT) };
-    let Some(live) = session.read(&at).await.map_err(reading)? else { return Ok(ABSENT) };
+    let Some(at) = session.locate(scope, object).await.map_err(reading)? else {
+        return Ok(ABSENT);
+    };
+    let Some(live) = session.read(&at).await.map_err(reading)? else {
+        return Ok(ABSENT);
+    };
     let found = json::uid(&live);
     // The UID alone is not enough: a shared Namespace is recorded by its UID too.
     let expected = match uid {
@@ -41,11 +45,16 @@ pub(crate) async fn delete(
     if !expected {
         return Ok(ABSENT);
     }
-    if at.kind.is("apiextensions.k8s.io", "CustomResourceDefinition") {
+    if at
+        .kind
+        .is("apiextensions.k8s.io", "CustomResourceDefinition")
+    {
         return Ok(MARKED);
     }
     if at.kind.is("", "Namespace") && !json::deleting(&live) {
-        let foreign = content::foreign(session, scope, &at.object.name).await.map_err(reading)?;
+        let foreign = content::foreign(session, scope, &at.object.name)
+            .await
+            .map_err(reading)?;
         if !foreign.is_empty() {
             return Ok(MARKED);
         }
@@ -54,7 +63,9 @@ pub(crate) async fn delete(
         volumes::mark(session, scope, &live).await?;
     }
     let pods = match grace_s {
-        Some(_) if is_workload(&at) => Some(Pods::around(session, scope, &at).await.map_err(reading)?),
+        Some(_) if is_workload(&at) => {
+            Some(Pods::around(session, scope, &at).await.map_err(reading)?)
+        }
         _ => None,
     };
     if !json::deleting(&live) || grace_s.is_some() && at.kind.is("", "Pod") {
@@ -77,7 +88,10 @@ fn is_workload(at: &Located) -> bool {
 }
 
 async fn shorten(session: &Session, owner: &Located, pod: &Value, grace_s: u32) -> Try<()> {
-    let kind = session.builtin("v1", "Pod").await.map_err(|e| e.reading("Pod"))?;
+    let kind = session
+        .builtin("v1", "Pod")
+        .await
+        .map_err(|e| e.reading("Pod"))?;
     let object = ObjectRef {
         api_version: "v1".into(),
         kind: "Pod".into(),
@@ -85,7 +99,14 @@ async fn shorten(session: &Session, owner: &Located, pod: &Value, grace_s: u32) 
         name: json::name(pod).to_owned(),
     };
     // 0 would take the pod off the records while its containers may still run.
-    by_uid(session, &Located { kind, object }, json::uid(pod), Some(grace_s.max(1))).await.map(|_| ())
+    by_uid(
+        session,
+        &Located { kind, object },
+        json::uid(pod),
+        Some(grace_s.max(1)),
+    )
+    .await
+    .map(|_| ())
 }
 
 /// Deletes the object of this UID.
@@ -104,12 +125,21 @@ pub(crate) async fn by_uid(
     if let Some(grace_s) = grace_s {
         options["gracePeriodSeconds"] = json!(grace_s);
     }
-    match session.send(&Call::with(Method::DELETE, at.path(), media::JSON, options)).await {
+    match session
+        .send(&Call::with(Method::DELETE, at.path(), media::JSON, options))
+        .await
+    {
         Ok(_) => Ok(MARKED),
         Err(CallError::Refused(refusal)) if refusal.says_absent(&at.object.name) => Ok(ABSENT),
-        Err(CallError::Refused(refusal)) if refusal.code == 409 && refusal.message.contains("UID") => Ok(ABSENT),
+        Err(CallError::Refused(refusal))
+            if refusal.code == 409 && refusal.message.contains("UID") =>
+        {
+            Ok(ABSENT)
+        }
         // A Namespace that is being emptied answers a second deletion so.
-        Err(CallError::Refused(refusal)) if refusal.code == 409 && at.kind.is("", "Namespace") => Ok(MARKED),
+        Err(CallError::Refused(refusal)) if refusal.code == 409 && at.kind.is("", "Namespace") => {
+            Ok(MARKED)
+        }
         Err(error) => {
             session.forget_if_not_served(at, &error);
             Err(error.writing(at.object.to_string()))

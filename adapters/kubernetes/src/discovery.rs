@@ -15,7 +15,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub(crate) struct Kind {
     /// `apiVersion`.
     pub api_version: String,
-    pub kind: String,
+    /// `kind`.
+    pub name: String,
     /// The resource, as paths name it.
     pub plural: String,
     pub namespaced: bool,
@@ -43,15 +44,26 @@ pub(crate) struct Located {
 impl Kind {
     /// API group, empty for the core group.
     pub(crate) fn group(&self) -> &str {
-        self.api_version.split_once('/').map_or("", |(group, _)| group)
+        self.api_version
+            .split_once('/')
+            .map_or("", |(group, _)| group)
     }
 
     /// Path of all objects of the kind, or of those in a namespace.
     pub(crate) fn collection(&self, namespace: Option<&str>) -> String {
-        let root = if self.api_version.contains('/') { "/apis/" } else { "/api/" };
+        let root = if self.api_version.contains('/') {
+            "/apis/"
+        } else {
+            "/api/"
+        };
         match namespace.filter(|_| self.namespaced) {
             Some(namespace) => {
-                format!("{root}{}/namespaces/{}/{}", self.api_version, encode(namespace), self.plural)
+                format!(
+                    "{root}{}/namespaces/{}/{}",
+                    self.api_version,
+                    encode(namespace),
+                    self.plural
+                )
             }
             None => format!("{root}{}/{}", self.api_version, self.plural),
         }
@@ -63,12 +75,15 @@ impl Kind {
 
     /// What the domain wants to know of it.
     pub(crate) fn facts(&self) -> KindFacts {
-        KindFacts { create_only: !self.can("patch"), scalable: self.scalable }
+        KindFacts {
+            create_only: !self.can("patch"),
+            scalable: self.scalable,
+        }
     }
 
     /// Whether it belongs to this group and is named so.
     pub(crate) fn is(&self, group: &str, kind: &str) -> bool {
-        self.group() == group && self.kind == kind
+        self.group() == group && self.name == kind
     }
 }
 
@@ -99,7 +114,11 @@ pub(crate) fn encode(text: &str) -> String {
 
 impl Kinds {
     fn known(&self, api_version: &str) -> Option<Served> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(api_version).cloned()
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(api_version)
+            .cloned()
     }
 
     fn remember(&self, api_version: &str, served: Served) {
@@ -112,37 +131,65 @@ impl Kinds {
 
     /// Forgets an API version, after the cluster said that it does not serve something of it.
     pub(crate) fn forget(&self, api_version: &str) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(api_version);
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(api_version);
     }
 }
 
 impl Session {
     /// The kind of this name, or none if the cluster says that it serves none such.
-    pub(crate) async fn kind(&self, api_version: &str, kind: &str) -> Result<Option<Arc<Kind>>, CallError> {
-        let find = |served: &Served| served.iter().find(|known| known.kind == kind).cloned();
-        if let Some(found) = self.cluster.kinds.known(api_version).as_ref().and_then(find) {
+    pub(crate) async fn kind(
+        &self,
+        api_version: &str,
+        kind: &str,
+    ) -> Result<Option<Arc<Kind>>, CallError> {
+        let find = |served: &Served| served.iter().find(|known| known.name == kind).cloned();
+        if let Some(found) = self
+            .cluster
+            .kinds
+            .known(api_version)
+            .as_ref()
+            .and_then(find)
+        {
             return Ok(Some(found));
         }
         Ok(find(&self.served(api_version).await?))
     }
 
     /// A kind of Kubernetes itself, which every cluster serves.
-    pub(crate) async fn builtin(&self, api_version: &str, kind: &str) -> Result<Arc<Kind>, CallError> {
+    pub(crate) async fn builtin(
+        &self,
+        api_version: &str,
+        kind: &str,
+    ) -> Result<Arc<Kind>, CallError> {
         self.kind(api_version, kind).await?.ok_or_else(|| {
-            CallError::Setup(format!("the cluster does not serve {kind} of {api_version}: it is no usable Kubernetes"))
+            CallError::Setup(format!(
+                "the cluster does not serve {kind} of {api_version}: it is no usable Kubernetes"
+            ))
         })
     }
 
     /// Reads the kinds of an API version anew; none where the cluster does not serve it.
     pub(crate) async fn served(&self, api_version: &str) -> Result<Served, CallError> {
-        let root = if api_version.contains('/') { "/apis/" } else { "/api/" };
+        let root = if api_version.contains('/') {
+            "/apis/"
+        } else {
+            "/api/"
+        };
         let version: Vec<String> = api_version.split('/').map(encode).collect();
-        let served = match self.send(&Call::get(format!("{root}{}", version.join("/")))).await {
+        let served = match self
+            .send(&Call::get(format!("{root}{}", version.join("/"))))
+            .await
+        {
             Ok(answer) => Arc::new(read(api_version, &answer.body)),
             Err(CallError::Refused(refusal)) if refusal.code == 404 => Served::default(),
             Err(other) => return Err(other),
         };
-        self.cluster.kinds.remember(api_version, Arc::clone(&served));
+        self.cluster
+            .kinds
+            .remember(api_version, Arc::clone(&served));
         Ok(served)
     }
 
@@ -152,17 +199,31 @@ impl Session {
         let preferred = json::entries(&groups, "/groups")
             .iter()
             .map(|group| json::text(group, "/preferredVersion/groupVersion").to_owned());
-        Ok(std::iter::once("v1".to_owned()).chain(preferred.filter(|v| !v.is_empty())).collect())
+        Ok(std::iter::once("v1".to_owned())
+            .chain(preferred.filter(|v| !v.is_empty()))
+            .collect())
     }
 
     /// The object with the kind under which it is served; none where the kind is not served.
-    pub(crate) async fn locate(&self, scope: &Scope, object: &ObjectRef) -> Result<Option<Located>, CallError> {
-        let Some(kind) = self.kind(&object.api_version, &object.kind).await? else { return Ok(None) };
+    pub(crate) async fn locate(
+        &self,
+        scope: &Scope,
+        object: &ObjectRef,
+    ) -> Result<Option<Located>, CallError> {
+        let Some(kind) = self.kind(&object.api_version, &object.kind).await? else {
+            return Ok(None);
+        };
         let namespace = kind.namespaced.then(|| match object.namespace.as_deref() {
             None | Some("") => scope.namespace.clone(),
             Some(namespace) => namespace.to_owned(),
         });
-        Ok(Some(Located { kind, object: ObjectRef { namespace, ..object.clone() } }))
+        Ok(Some(Located {
+            kind,
+            object: ObjectRef {
+                namespace,
+                ..object.clone()
+            },
+        }))
     }
 
     /// Reads an object. None only where the cluster says with authority that there is none.
@@ -189,11 +250,17 @@ impl Session {
         let mut listed = Listed::default();
         let mut more = String::new();
         loop {
-            let page = self.send(&Call::get(format!("{path}?limit=500{query}{more}"))).await?.body;
+            let page = self
+                .send(&Call::get(format!("{path}?limit=500{query}{more}")))
+                .await?
+                .body;
             if listed.resource_version.is_empty() {
-                json::text(&page, "/metadata/resourceVersion").clone_into(&mut listed.resource_version);
+                json::text(&page, "/metadata/resourceVersion")
+                    .clone_into(&mut listed.resource_version);
             }
-            listed.items.extend_from_slice(json::entries(&page, "/items"));
+            listed
+                .items
+                .extend_from_slice(json::entries(&page, "/items"));
             match json::text(&page, "/metadata/continue") {
                 "" => return Ok(listed),
                 token => more = format!("&continue={}", encode(token)),
@@ -213,7 +280,9 @@ pub(crate) struct Listed {
 fn read(api_version: &str, list: &Value) -> Vec<Arc<Kind>> {
     let resources = json::entries(list, "/resources");
     let scalable = |plural: &str| {
-        resources.iter().any(|r| json::text(r, "/name").strip_suffix("/scale") == Some(plural))
+        resources
+            .iter()
+            .any(|r| json::text(r, "/name").strip_suffix("/scale") == Some(plural))
     };
     resources
         .iter()
@@ -222,7 +291,7 @@ fn read(api_version: &str, list: &Value) -> Vec<Arc<Kind>> {
             let plural = json::text(resource, "/name").to_owned();
             Arc::new(Kind {
                 api_version: api_version.to_owned(),
-                kind: json::text(resource, "/kind").to_owned(),
+                name: json::text(resource, "/kind").to_owned(),
                 scalable: scalable(&plural),
                 plural,
                 namespaced: json::truth(resource, "/namespaced"),
@@ -242,15 +311,33 @@ mod tests {
 
     #[test]
     fn verbs_and_subresources_decide_what_a_kind_can() {
-        let kinds = read("apps/v1", &json!({"resources": [
-            {"name": "deployments", "kind": "Deployment", "namespaced": true, "verbs": ["get", "patch"]},
-            {"name": "deployments/scale", "kind": "Scale", "namespaced": true, "verbs": ["get", "patch"]},
-            {"name": "reviews", "kind": "Review", "namespaced": false, "verbs": ["create"]},
-        ]}));
+        let kinds = read(
+            "apps/v1",
+            &json!({"resources": [
+                {"name": "deployments", "kind": "Deployment", "namespaced": true, "verbs": ["get", "patch"]},
+                {"name": "deployments/scale", "kind": "Scale", "namespaced": true, "verbs": ["get", "patch"]},
+                {"name": "reviews", "kind": "Review", "namespaced": false, "verbs": ["create"]},
+            ]}),
+        );
         assert_eq!(kinds.len(), 2);
-        assert_eq!(kinds[0].facts(), KindFacts { create_only: false, scalable: true });
-        assert_eq!(kinds[1].facts(), KindFacts { create_only: true, scalable: false });
-        assert_eq!(kinds[0].collection(Some("a")), "/apis/apps/v1/namespaces/a/deployments");
+        assert_eq!(
+            kinds[0].facts(),
+            KindFacts {
+                create_only: false,
+                scalable: true
+            }
+        );
+        assert_eq!(
+            kinds[1].facts(),
+            KindFacts {
+                create_only: true,
+                scalable: false
+            }
+        );
+        assert_eq!(
+            kinds[0].collection(Some("a")),
+            "/apis/apps/v1/namespaces/a/deployments"
+        );
         assert_eq!(kinds[1].collection(Some("a")), "/apis/apps/v1/reviews");
     }
 

@@ -57,7 +57,11 @@ pub(crate) type Try<T> = Result<T, Halt>;
 
 impl Halt {
     /// One obstacle met by a call.
-    pub(crate) fn call(object: impl Into<String>, reason: &str, message: impl Into<String>) -> Self {
+    pub(crate) fn call(
+        object: impl Into<String>,
+        reason: &str,
+        message: impl Into<String>,
+    ) -> Self {
         Self::InTheWay(vec![call(object, reason, message)])
     }
 
@@ -79,7 +83,11 @@ impl Halt {
 }
 
 /// An obstacle met by a call.
-pub(crate) fn call(object: impl Into<String>, reason: &str, message: impl Into<String>) -> Obstacle {
+pub(crate) fn call(
+    object: impl Into<String>,
+    reason: &str,
+    message: impl Into<String>,
+) -> Obstacle {
     Obstacle {
         object: object.into(),
         source: CALL.into(),
@@ -98,27 +106,42 @@ impl Refusal {
             "" => text.trim().chars().take(500).collect(),
             message => message.to_owned(),
         };
-        Self { code, reason: json::text(&status, "/reason").to_owned(), message, status }
+        Self {
+            code,
+            reason: json::text(&status, "/reason").to_owned(),
+            message,
+            status,
+        }
     }
 
     /// Whether the server says with authority that the object of this name does not exist.
     pub(crate) fn says_absent(&self, name: &str) -> bool {
-        self.code == 404 && self.reason == "NotFound" && json::text(&self.status, "/details/name") == name
+        self.code == 404
+            && self.reason == "NotFound"
+            && json::text(&self.status, "/details/name") == name
     }
 
     /// Whether one of the causes has this reason.
     pub(crate) fn has_cause(&self, reason: &str) -> bool {
-        json::entries(&self.status, "/details/causes").iter().any(|c| c["reason"] == reason)
+        json::entries(&self.status, "/details/causes")
+            .iter()
+            .any(|c| c["reason"] == reason)
     }
 
     /// Seconds that the server asks to wait.
     pub(crate) fn retry_after_s(&self) -> Option<u64> {
-        self.status.pointer("/details/retryAfterSeconds").and_then(Value::as_u64)
+        self.status
+            .pointer("/details/retryAfterSeconds")
+            .and_then(Value::as_u64)
     }
 
     /// Whether the write was certainly not made. A server error may come after the effect.
     fn is_authoritative(&self) -> bool {
-        self.code < 500 || matches!(self.means().0, "WebhookUnavailable" | "Invalid" | "AdmissionRefused")
+        self.code < 500
+            || matches!(
+                self.means().0,
+                "WebhookUnavailable" | "Invalid" | "AdmissionRefused"
+            )
     }
 
     /// Reason in the table of waits, and the message in words that say what to do.
@@ -137,18 +160,30 @@ impl Refusal {
         match self.code {
             401 => (
                 "Unauthorized",
-                format!("the cluster does not accept the credentials (401): give a valid token or client certificate; it said: {message}"),
+                format!(
+                    "the cluster does not accept the credentials (401): give a valid token or client certificate; it said: {message}"
+                ),
             ),
             403 => self.forbidden(),
-            404 if json::text(&self.status, "/details/kind") == "namespaces" => ("Missing", message),
-            404 => ("NotYetServed", format!("the cluster does not serve this: {message}")),
+            404 if json::text(&self.status, "/details/kind") == "namespaces" => {
+                ("Missing", message)
+            }
+            404 => (
+                "NotYetServed",
+                format!("the cluster does not serve this: {message}"),
+            ),
             409 if says("being deleted") || says("being terminated") => ("BeingDeleted", message),
-            409 if self.has_cause("FieldManagerConflict") => ("FieldConflict", self.field_conflict()),
+            409 if self.has_cause("FieldManagerConflict") => {
+                ("FieldConflict", self.field_conflict())
+            }
             409 => ("VersionConflict", message),
             429 if self.has_cause("DisruptionBudget") => ("DisruptionBudget", self.budget()),
             429 => ("TooManyRequests", message),
             // A list that expired between its pages, or a server in trouble: both are asked again.
-            410 | 500.. => ("ServerError", format!("the cluster answered {}: {message}", self.code)),
+            410 | 500.. => (
+                "ServerError",
+                format!("the cluster answered {}: {message}", self.code),
+            ),
             _ => ("Invalid", message),
         }
     }
@@ -165,7 +200,9 @@ impl Refusal {
         if message.contains("cannot") || message.contains("User \"") || self.status.is_null() {
             return (
                 "Forbidden",
-                format!("the credentials are accepted but have no permission for this (403): grant it with a Role; it said: {message}"),
+                format!(
+                    "the credentials are accepted but have no permission for this (403): grant it with a Role; it said: {message}"
+                ),
             );
         }
         ("AdmissionRefused", message)
@@ -177,7 +214,10 @@ impl Refusal {
             .into_iter()
             .map(|(manager, path)| format!("{path} is managed by {manager}"))
             .collect();
-        format!("{}; retry with cairn.takeOver to take it over", fields.join(", "))
+        format!(
+            "{}; retry with cairn.takeOver to take it over",
+            fields.join(", ")
+        )
     }
 
     fn budget(&self) -> String {
@@ -186,7 +226,9 @@ impl Refusal {
             .map(|cause| json::text(cause, "/message"))
             .filter(|text| !text.is_empty())
             .collect();
-        format!("{} {}", self.message, causes.join("; ")).trim().to_owned()
+        format!("{} {}", self.message, causes.join("; "))
+            .trim()
+            .to_owned()
     }
 
     /// Managers and fields of a conflict of server-side apply.
@@ -221,9 +263,10 @@ impl CallError {
     pub(crate) fn writing(self, object: impl Into<String>) -> Halt {
         match self {
             Self::Lost(why) => Halt::Lost(why),
-            Self::Refused(refusal) if !refusal.is_authoritative() => {
-                Halt::Lost(format!("the cluster answered {}: {}", refusal.code, refusal.message))
-            }
+            Self::Refused(refusal) if !refusal.is_authoritative() => Halt::Lost(format!(
+                "the cluster answered {}: {}",
+                refusal.code, refusal.message
+            )),
             other => other.reading(object),
         }
     }
@@ -233,7 +276,10 @@ impl CallError {
         match self {
             Self::Refused(refusal) if refusal.code < 500 && refusal.code != 429 => {
                 let (reason, message) = refusal.means();
-                PortError::Refused(cairn_domain::problem::Problem::new(502, format!("{reason}: {message}")))
+                PortError::Refused(cairn_domain::problem::Problem::new(
+                    502,
+                    format!("{reason}: {message}"),
+                ))
             }
             other => PortError::Unavailable(other.to_string()),
         }
@@ -257,13 +303,20 @@ pub(crate) fn quota_numbers(message: &str) -> Option<String> {
     let of = |list: &str, resource: &str| {
         list.split(',')
             .find_map(|pair| pair.split_once('=').filter(|(key, _)| *key == resource))
-            .map_or_else(|| "?".to_owned(), |(_, amount)| amount.split_whitespace().next().unwrap_or("?").to_owned())
+            .map_or_else(
+                || "?".to_owned(),
+                |(_, amount)| amount.split_whitespace().next().unwrap_or("?").to_owned(),
+            )
     };
     let numbers: Vec<String> = requested
         .split(',')
         .filter_map(|pair| pair.split_once('='))
         .map(|(resource, wanted)| {
-            format!("{resource} used {} of {}, {wanted} more wanted", of(used, resource), of(limited, resource))
+            format!(
+                "{resource} used {} of {}, {wanted} more wanted",
+                of(used, resource),
+                of(limited, resource)
+            )
         })
         .collect();
     Some(format!("exceeded quota {name}: {}", numbers.join("; ")))
@@ -321,12 +374,36 @@ mod tests {
     fn each_refusal_has_its_reason() {
         for (code, message, reason) in [
             (401, "Unauthorized", "Unauthorized"),
-            (403, "pods is forbidden: User \"x\" cannot create resource", "Forbidden"),
-            (403, "pods \"p\" is forbidden: exceeded quota: q, requested: pods=1, used: pods=2, limited: pods=2", "QuotaExceeded"),
-            (403, "unable to create new content in namespace a because it is being terminated", "NamespaceTerminating"),
-            (403, "pods \"p\" is forbidden: violates PodSecurity \"restricted\"", "AdmissionRefused"),
-            (400, "admission webhook \"w\" denied the request: no", "AdmissionRefused"),
-            (500, "Internal error occurred: failed calling webhook \"w\": no endpoints available for service \"s\"", "WebhookUnavailable"),
+            (
+                403,
+                "pods is forbidden: User \"x\" cannot create resource",
+                "Forbidden",
+            ),
+            (
+                403,
+                "pods \"p\" is forbidden: exceeded quota: q, requested: pods=1, used: pods=2, limited: pods=2",
+                "QuotaExceeded",
+            ),
+            (
+                403,
+                "unable to create new content in namespace a because it is being terminated",
+                "NamespaceTerminating",
+            ),
+            (
+                403,
+                "pods \"p\" is forbidden: violates PodSecurity \"restricted\"",
+                "AdmissionRefused",
+            ),
+            (
+                400,
+                "admission webhook \"w\" denied the request: no",
+                "AdmissionRefused",
+            ),
+            (
+                500,
+                "Internal error occurred: failed calling webhook \"w\": no endpoints available for service \"s\"",
+                "WebhookUnavailable",
+            ),
             (500, "etcdserver: request timed out", "ServerError"),
             (422, "spec.replicas: Invalid value", "Invalid"),
             (429, "too many", "TooManyRequests"),
@@ -341,8 +418,14 @@ mod tests {
         let error = || CallError::Refused(refusal(504, "Timeout", "late"));
         assert!(matches!(error().writing("x"), Halt::Lost(_)));
         assert!(matches!(error().reading("x"), Halt::InTheWay(_)));
-        assert!(matches!(CallError::Lost("cut".into()).writing("x"), Halt::Lost(_)));
-        assert!(matches!(CallError::NotSent("refused".into()).writing("x"), Halt::InTheWay(_)));
+        assert!(matches!(
+            CallError::Lost("cut".into()).writing("x"),
+            Halt::Lost(_)
+        ));
+        assert!(matches!(
+            CallError::NotSent("refused".into()).writing("x"),
+            Halt::InTheWay(_)
+        ));
     }
 
     #[test]

@@ -15,7 +15,10 @@ const DONE: Outcome = Outcome::Evicted { was_absent: false };
 /// Evicts the pod of this UID, or finds that it is gone.
 pub(crate) async fn evict(session: &Session, vnfc: &Vnfc) -> Try<Outcome> {
     let name = format!("Pod/{}", vnfc.id);
-    let kind = session.builtin("v1", "Pod").await.map_err(|e| e.reading(&name))?;
+    let kind = session
+        .builtin("v1", "Pod")
+        .await
+        .map_err(|e| e.reading(&name))?;
     let object = ObjectRef {
         api_version: "v1".into(),
         kind: "Pod".into(),
@@ -37,19 +40,30 @@ pub(crate) async fn evict(session: &Session, vnfc: &Vnfc) -> Try<Outcome> {
         "metadata": {"name": vnfc.id, "namespace": vnfc.namespace},
         "deleteOptions": {"preconditions": {"uid": vnfc.uid.0}},
     });
-    let call = Call::with(Method::POST, format!("{}/eviction", at.path()), media::JSON, body);
+    let call = Call::with(
+        Method::POST,
+        format!("{}/eviction", at.path()),
+        media::JSON,
+        body,
+    );
     match session.send(&call).await {
         Ok(_) => Ok(DONE),
         Err(CallError::Refused(refusal)) if refusal.says_absent(&vnfc.id) => Ok(GONE),
-        Err(CallError::Refused(refusal)) if refusal.code == 409 && refusal.message.contains("UID") => Ok(GONE),
-        Err(CallError::Refused(refusal)) if several_budgets(&refusal) => {
-            Err(crate::errors::Halt::call(name, "DisruptionBudget", refusal.message))
+        Err(CallError::Refused(refusal))
+            if refusal.code == 409 && refusal.message.contains("UID") =>
+        {
+            Ok(GONE)
         }
+        Err(CallError::Refused(refusal)) if several_budgets(&refusal) => Err(
+            crate::errors::Halt::call(name, "DisruptionBudget", refusal.message),
+        ),
         Err(error) => Err(error.writing(name)),
     }
 }
 
 /// A pod that two budgets select cannot be evicted until one of them goes; the API says so with 500.
 fn several_budgets(refusal: &Refusal) -> bool {
-    refusal.message.contains("more than one PodDisruptionBudget")
+    refusal
+        .message
+        .contains("more than one PodDisruptionBudget")
 }

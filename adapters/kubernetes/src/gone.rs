@@ -19,8 +19,12 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// Finalizers that Kubernetes itself takes off as things go.
-const PASSING: [&str; 4] =
-    ["foregroundDeletion", "orphan", "kubernetes.io/pvc-protection", "kubernetes.io/pv-protection"];
+const PASSING: [&str; 4] = [
+    "foregroundDeletion",
+    "orphan",
+    "kubernetes.io/pvc-protection",
+    "kubernetes.io/pv-protection",
+];
 
 /// What a namespace says of its own end, the gravest first.
 const NAMESPACE: [&str; 5] = [
@@ -40,18 +44,28 @@ pub(crate) async fn look(
 ) -> Try<Outcome> {
     let mut located = Vec::new();
     for (object, uid) in objects {
-        let at = session.locate(scope, object).await.map_err(|e| e.reading(object.to_string()))?;
+        let at = session
+            .locate(scope, object)
+            .await
+            .map_err(|e| e.reading(object.to_string()))?;
         // A kind that is not served any more has no objects.
         located.extend(at.map(|at| (at, uid)));
     }
     let ats: Vec<Located> = located.iter().map(|(at, _)| at.clone()).collect();
-    let around = Surroundings::read(session, scope, &ats).await.map_err(|e| e.reading("Pod"))?;
+    let around = Surroundings::read(session, scope, &ats)
+        .await
+        .map_err(|e| e.reading("Pod"))?;
     let reads: Vec<_> = ats.iter().map(|at| session.read(at)).collect();
-    let read: Vec<_> = futures::stream::iter(reads).buffered(AT_ONCE).collect().await;
+    let read: Vec<_> = futures::stream::iter(reads)
+        .buffered(AT_ONCE)
+        .collect()
+        .await;
     let mut in_the_way = Vec::new();
     let mut residue = Vec::new();
     for ((at, uid), live) in located.iter().zip(read) {
-        let Some(live) = live.map_err(|e| e.reading(at.object.to_string()))? else { continue };
+        let Some(live) = live.map_err(|e| e.reading(at.object.to_string()))? else {
+            continue;
+        };
         let same = match uid {
             Some(uid) => uid.0 == json::uid(&live) && marks::labelled(scope, &live),
             None => marks::written_by_us(scope, &live),
@@ -62,8 +76,11 @@ pub(crate) async fn look(
     }
     in_the_way.extend(pods_left(&located, &around));
     if in_the_way.is_empty() {
-        let sets: Vec<ObjectRef> =
-            ats.iter().filter(|at| at.kind.is("apps", "StatefulSet")).map(|at| at.object.clone()).collect();
+        let sets: Vec<ObjectRef> = ats
+            .iter()
+            .filter(|at| at.kind.is("apps", "StatefulSet"))
+            .map(|at| at.object.clone())
+            .collect();
         let left = volumes::after(session, scope, &sets, with_volumes).await?;
         in_the_way.extend(left.obstacles);
         residue.extend(left.residue);
@@ -71,13 +88,16 @@ pub(crate) async fn look(
     if in_the_way.is_empty() && with_volumes {
         in_the_way.extend(release(session, &located).await?);
     }
-    if in_the_way.is_empty() { Ok(Outcome::Gone { residue }) } else { Err(Halt::InTheWay(in_the_way)) }
+    if in_the_way.is_empty() {
+        Ok(Outcome::Gone { residue })
+    } else {
+        Err(Halt::InTheWay(in_the_way))
+    }
 }
 
 async fn release(session: &Session, located: &[(Located, &Option<Uid>)]) -> Try<Vec<Obstacle>> {
-    let keeps_volumes = |at: &Located| {
-        at.kind.is("apps", "StatefulSet") || at.kind.is("", "PersistentVolumeClaim")
-    };
+    let keeps_volumes =
+        |at: &Located| at.kind.is("apps", "StatefulSet") || at.kind.is("", "PersistentVolumeClaim");
     let namespaces: BTreeSet<String> = located
         .iter()
         .filter(|(at, _)| keeps_volumes(at))
@@ -108,8 +128,13 @@ async fn one(
         in_the_way.push(leaving(live));
         return Ok(());
     }
-    if at.kind.is("apiextensions.k8s.io", "CustomResourceDefinition") {
-        residue.push(format!("{name}: definitions are never removed, as the resources of others would go with them"));
+    if at
+        .kind
+        .is("apiextensions.k8s.io", "CustomResourceDefinition")
+    {
+        residue.push(format!(
+            "{name}: definitions are never removed, as the resources of others would go with them"
+        ));
         return Ok(());
     }
     if at.kind.is("", "Namespace") {
@@ -117,12 +142,15 @@ async fn one(
             .await
             .map_err(|e: CallError| e.reading(&name))?;
         if !foreign.is_empty() {
-            residue.push(format!("{name}: {} in it belongs to somebody else", foreign.join(", ")));
+            residue.push(format!(
+                "{name}: {} in it belongs to somebody else",
+                foreign.join(", ")
+            ));
             return Ok(());
         }
     }
     let message = "it is not marked for deletion yet".to_owned();
-    in_the_way.extend(pending(name, &at.kind.kind, message).obstacles());
+    in_the_way.extend(pending(name, &at.kind.name, message).obstacles());
     Ok(())
 }
 
@@ -152,7 +180,10 @@ fn leaving(live: &Value) -> Obstacle {
         json::text(said, "/message").clone_into(&mut obstacle.message);
     } else if !finalizers.is_empty() {
         obstacle.reason = "Finalizers".into();
-        obstacle.message = format!("its finalizers are not taken off: {}", finalizers.join(", "));
+        obstacle.message = format!(
+            "its finalizers are not taken off: {}",
+            finalizers.join(", ")
+        );
     }
     obstacle
 }
@@ -160,11 +191,15 @@ fn leaving(live: &Value) -> Obstacle {
 /// Pods that belonged to what is gone.
 fn pods_left(located: &[(Located, &Option<Uid>)], around: &Surroundings) -> Vec<Obstacle> {
     let mut left = Vec::new();
-    let namespaces: BTreeSet<&str> =
-        located.iter().filter_map(|(at, _)| at.object.namespace.as_deref()).collect();
+    let namespaces: BTreeSet<&str> = located
+        .iter()
+        .filter_map(|(at, _)| at.object.namespace.as_deref())
+        .collect();
     for namespace in namespaces {
-        let Some(pods) = around.in_namespace(namespace) else { continue };
-        for pod in &pods.pods {
+        let Some(pods) = around.in_namespace(namespace) else {
+            continue;
+        };
+        for pod in &pods.all {
             let belongs = pods.is_orphan(pod)
                 || located.iter().any(|(at, uid)| {
                     at.object.namespace.as_deref() == Some(namespace)
@@ -185,7 +220,9 @@ fn pods_left(located: &[(Located, &Option<Uid>)], around: &Surroundings) -> Vec<
 fn is_owned_by_name(pod: &Value, at: &Located) -> bool {
     json::entries(pod, "/metadata/ownerReferences")
         .iter()
-        .any(|owner| owner["kind"] == at.kind.kind.as_str() && owner["name"] == at.object.name.as_str())
+        .any(|owner| {
+            owner["kind"] == at.kind.name.as_str() && owner["name"] == at.object.name.as_str()
+        })
 }
 
 #[cfg(test)]
@@ -196,20 +233,31 @@ mod tests {
     #[test]
     fn foreign_finalizers_are_named_and_passing_ones_are_not() {
         let object = |finalizers: Value| {
-            leaving(&json!({"kind": "ConfigMap", "metadata": {"name": "c", "finalizers": finalizers}}))
+            leaving(
+                &json!({"kind": "ConfigMap", "metadata": {"name": "c", "finalizers": finalizers}}),
+            )
         };
         assert_eq!(object(json!(["foregroundDeletion"])).reason, "Deleting");
         let held = object(json!(["example.com/hold", "foregroundDeletion"]));
         assert_eq!(held.reason, "Finalizers");
-        assert!(held.message.ends_with(": example.com/hold"), "{}", held.message);
+        assert!(
+            held.message.ends_with(": example.com/hold"),
+            "{}",
+            held.message
+        );
     }
 
     #[test]
     fn a_namespace_tells_why_it_does_not_go() {
-        let held = leaving(&json!({"kind": "Namespace", "metadata": {"name": "n"}, "status": {"conditions": [
-            {"type": "NamespaceContentRemaining", "status": "True", "message": "some"},
-            {"type": "NamespaceDeletionDiscoveryFailure", "status": "True", "message": "no backend"},
-        ]}}));
-        assert_eq!((held.reason.as_str(), held.message.as_str()), ("NamespaceDeletionDiscoveryFailure", "no backend"));
+        let held = leaving(
+            &json!({"kind": "Namespace", "metadata": {"name": "n"}, "status": {"conditions": [
+                {"type": "NamespaceContentRemaining", "status": "True", "message": "some"},
+                {"type": "NamespaceDeletionDiscoveryFailure", "status": "True", "message": "no backend"},
+            ]}}),
+        );
+        assert_eq!(
+            (held.reason.as_str(), held.message.as_str()),
+            ("NamespaceDeletionDiscoveryFailure", "no backend")
+        );
     }
 }

@@ -19,21 +19,36 @@ pub(crate) async fn take(
     let mut vnfcs = Vec::new();
     let mut known: BTreeMap<(String, bool), Pods> = BTreeMap::new();
     for (vdu, object) in workloads {
-        let Some(at) = session.locate(scope, object).await? else { continue };
-        let Some(live) = session.read(&at).await? else { continue };
-        let namespace = at.object.namespace.clone().unwrap_or_else(|| scope.namespace.clone());
+        let Some(at) = session.locate(scope, object).await? else {
+            continue;
+        };
+        let Some(live) = session.read(&at).await? else {
+            continue;
+        };
+        let namespace = at
+            .object
+            .namespace
+            .clone()
+            .unwrap_or_else(|| scope.namespace.clone());
         let key = (namespace.clone(), is_custom(&at.kind));
         if !known.contains_key(&key) {
-            known.insert(key.clone(), Pods::read(session, scope, &namespace, key.1).await?);
+            known.insert(
+                key.clone(),
+                Pods::read(session, scope, &namespace, key.1).await?,
+            );
         }
         let pods = &known[&key];
-        vnfcs.extend(pods.of(json::uid(&live)).filter(|pod| is_there(pod)).map(|pod| Vnfc {
-            vdu_id: vdu.clone(),
-            id: json::name(pod).to_owned(),
-            uid: Uid(json::uid(pod).to_owned()),
-            namespace: namespace.clone(),
-            workload_kind: object.kind.clone(),
-        }));
+        vnfcs.extend(
+            pods.of(json::uid(&live))
+                .filter(|pod| is_there(pod))
+                .map(|pod| Vnfc {
+                    vdu_id: vdu.clone(),
+                    id: json::name(pod).to_owned(),
+                    uid: Uid(json::uid(pod).to_owned()),
+                    namespace: namespace.clone(),
+                    workload_kind: object.kind.clone(),
+                }),
+        );
     }
     vnfcs.sort();
     Ok(vnfcs)

@@ -4,7 +4,10 @@ use serde_json::Value;
 
 /// The text at a JSON pointer, empty where there is none.
 pub(crate) fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
-    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+    value
+        .pointer(pointer)
+        .and_then(Value::as_str)
+        .unwrap_or_default()
 }
 
 /// The number at a JSON pointer.
@@ -14,17 +17,25 @@ pub(crate) fn number(value: &Value, pointer: &str) -> Option<i64> {
 
 /// The number at a JSON pointer as a count; absent and negative are 0.
 pub(crate) fn count(value: &Value, pointer: &str) -> u32 {
-    number(value, pointer).and_then(|n| u32::try_from(n).ok()).unwrap_or(0)
+    number(value, pointer)
+        .and_then(|n| u32::try_from(n).ok())
+        .unwrap_or(0)
 }
 
 /// The entries of the list at a JSON pointer.
 pub(crate) fn entries<'a>(value: &'a Value, pointer: &str) -> &'a [Value] {
-    value.pointer(pointer).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+    value
+        .pointer(pointer)
+        .and_then(Value::as_array)
+        .map_or(&[], Vec::as_slice)
 }
 
 /// Whether the value at a JSON pointer is `true`.
 pub(crate) fn truth(value: &Value, pointer: &str) -> bool {
-    value.pointer(pointer).and_then(Value::as_bool).unwrap_or(false)
+    value
+        .pointer(pointer)
+        .and_then(Value::as_bool)
+        .unwrap_or(false)
 }
 
 /// `metadata.uid`.
@@ -59,7 +70,9 @@ pub(crate) fn deleting(object: &Value) -> bool {
 
 /// The status condition of this type.
 pub(crate) fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> {
-    entries(object, "/status/conditions").iter().find(|c| c["type"] == kind)
+    entries(object, "/status/conditions")
+        .iter()
+        .find(|c| c["type"] == kind)
 }
 
 /// Whether the status condition of this type is `True`.

@@ -79,7 +79,9 @@ impl Limiter {
             tokio::pin!(moved);
             // Registered before the look, so that nobody who leaves in between is missed.
             moved.as_mut().enable();
-            let Some(wait) = self.take(place.tag) else { return };
+            let Some(wait) = self.take(place.tag) else {
+                return;
+            };
             tokio::select! {
                 () = tokio::time::sleep(wait) => {}
                 () = moved => {}
@@ -105,7 +107,10 @@ impl Limiter {
             let turn = bucket.turn;
             bucket.last_turn.retain(|_, last| *last > turn);
         }
-        let tag = bucket.last_turn.get(operation).map_or(bucket.turn, |last| bucket.turn.max(last + 1));
+        let tag = bucket
+            .last_turn
+            .get(operation)
+            .map_or(bucket.turn, |last| bucket.turn.max(last + 1));
         bucket.last_turn.insert(operation.to_owned(), tag);
         bucket.arrivals += 1;
         let tag = (tag, bucket.arrivals);
@@ -129,7 +134,9 @@ impl Limiter {
             return Some(Duration::from_secs(1));
         }
         if bucket.tokens < 1.0 {
-            return Some(Duration::from_secs_f64(((1.0 - bucket.tokens) / rate).max(0.001)));
+            return Some(Duration::from_secs_f64(
+                ((1.0 - bucket.tokens) / rate).max(0.001),
+            ));
         }
         bucket.tokens -= 1.0;
         bucket.turn = tag.0;
@@ -144,7 +151,10 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn one_call_of_another_operation_does_not_wait_for_a_hundred() {
-        let limiter = Arc::new(Limiter::new(RateLimit { per_second: 10, burst: 1 }));
+        let limiter = Arc::new(Limiter::new(RateLimit {
+            per_second: 10,
+            burst: 1,
+        }));
         limiter.acquire("busy").await;
         let crowd: Vec<_> = (0..100).map(|_| limiter.acquire("busy")).collect();
         let start = Instant::now();
@@ -159,7 +169,10 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn nobody_calls_while_the_cluster_asks_to_wait() {
-        let limiter = Limiter::new(RateLimit { per_second: 10, burst: 10 });
+        let limiter = Limiter::new(RateLimit {
+            per_second: 10,
+            burst: 10,
+        });
         limiter.close_for(Duration::from_secs(3));
         let start = Instant::now();
         limiter.acquire("a").await;

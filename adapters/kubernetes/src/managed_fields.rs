@@ -46,29 +46,52 @@ pub(crate) fn without_foreign(object: &mut Value, manager: &str, keep: Option<&V
 }
 
 fn prune(value: &mut Value, theirs: &Value, ours: Option<&Value>, keep: Option<&Value>) {
-    let Some(fields) = theirs.as_object() else { return };
+    let Some(fields) = theirs.as_object() else {
+        return;
+    };
     for (key, theirs) in fields {
         let ours = ours.and_then(|fields| fields.get(key));
         if let Some(name) = key.strip_prefix("f:") {
             let keep = keep.and_then(|keep| keep.get(name));
             prune_member(value, name, theirs, ours, keep);
         } else if let Some(keys) = key.strip_prefix("k:") {
-            let Ok(keys) = serde_json::from_str::<Value>(keys) else { continue };
-            let keep = keep.and_then(Value::as_array).and_then(|all| all.iter().find(|e| matches(e, &keys)));
+            let Ok(keys) = serde_json::from_str::<Value>(keys) else {
+                continue;
+            };
+            let keep = keep
+                .and_then(Value::as_array)
+                .and_then(|all| all.iter().find(|e| matches(e, &keys)));
             prune_entry(value, &keys, theirs, ours, keep);
         } else if let Some(text) = key.strip_prefix("v:") {
-            let Ok(element) = serde_json::from_str::<Value>(text) else { continue };
-            let kept = keep.and_then(Value::as_array).is_some_and(|all| all.contains(&element));
-            if ours.is_none() && !kept && let Some(elements) = value.as_array_mut() {
+            let Ok(element) = serde_json::from_str::<Value>(text) else {
+                continue;
+            };
+            let kept = keep
+                .and_then(Value::as_array)
+                .is_some_and(|all| all.contains(&element));
+            if ours.is_none()
+                && !kept
+                && let Some(elements) = value.as_array_mut()
+            {
                 elements.retain(|known| *known != element);
             }
         }
     }
 }
 
-fn prune_member(value: &mut Value, name: &str, theirs: &Value, ours: Option<&Value>, keep: Option<&Value>) {
-    let Some(members) = value.as_object_mut() else { return };
-    let Some(member) = members.get_mut(name) else { return };
+fn prune_member(
+    value: &mut Value,
+    name: &str,
+    theirs: &Value,
+    ours: Option<&Value>,
+    keep: Option<&Value>,
+) {
+    let Some(members) = value.as_object_mut() else {
+        return;
+    };
+    let Some(member) = members.get_mut(name) else {
+        return;
+    };
     if is_theirs_whole(theirs) && ours.is_none() && keep.is_none() {
         members.remove(name);
         return;
@@ -79,9 +102,19 @@ fn prune_member(value: &mut Value, name: &str, theirs: &Value, ours: Option<&Val
     }
 }
 
-fn prune_entry(value: &mut Value, keys: &Value, theirs: &Value, ours: Option<&Value>, keep: Option<&Value>) {
-    let Some(entries) = value.as_array_mut() else { return };
-    let Some(index) = entries.iter().position(|entry| matches(entry, keys)) else { return };
+fn prune_entry(
+    value: &mut Value,
+    keys: &Value,
+    theirs: &Value,
+    ours: Option<&Value>,
+    keep: Option<&Value>,
+) {
+    let Some(entries) = value.as_array_mut() else {
+        return;
+    };
+    let Some(index) = entries.iter().position(|entry| matches(entry, keys)) else {
+        return;
+    };
     if is_theirs_whole(theirs) && ours.is_none() && keep.is_none() {
         entries.remove(index);
         return;
@@ -91,15 +124,21 @@ fn prune_entry(value: &mut Value, keys: &Value, theirs: &Value, ours: Option<&Va
 
 /// Whether they own the thing itself: a leaf, or a map or entry with its `.`.
 fn is_theirs_whole(theirs: &Value) -> bool {
-    theirs.as_object().is_none_or(|fields| fields.is_empty() || fields.contains_key("."))
+    theirs
+        .as_object()
+        .is_none_or(|fields| fields.is_empty() || fields.contains_key("."))
 }
 
 fn is_empty(value: &Value) -> bool {
-    value.as_object().is_some_and(serde_json::Map::is_empty) || value.as_array().is_some_and(Vec::is_empty)
+    value.as_object().is_some_and(serde_json::Map::is_empty)
+        || value.as_array().is_some_and(Vec::is_empty)
 }
 
 fn matches(entry: &Value, keys: &Value) -> bool {
-    keys.as_object().is_some_and(|keys| keys.iter().all(|(name, value)| entry.get(name) == Some(value)))
+    keys.as_object().is_some_and(|keys| {
+        keys.iter()
+            .all(|(name, value)| entry.get(name) == Some(value))
+    })
 }
 
 #[cfg(test)]
@@ -146,7 +185,8 @@ mod tests {
     #[test]
     fn what_is_about_to_be_overwritten_is_kept() {
         let mut object = deployment();
-        let manifest = json!({"spec": {"template": {"containers": [{"name": "web", "image": "d"}]}}});
+        let manifest =
+            json!({"spec": {"template": {"containers": [{"name": "web", "image": "d"}]}}});
         without_foreign(&mut object, "cairn-a", Some(&manifest));
         assert_eq!(object["spec"]["template"]["containers"][0]["image"], "b");
     }

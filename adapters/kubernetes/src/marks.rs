@@ -33,7 +33,11 @@ pub(crate) fn labelled(scope: &Scope, object: &Value) -> bool {
 pub(crate) fn written_by_us(scope: &Scope, object: &Value) -> bool {
     labelled(scope, object)
         && json::annotation(object, OPERATION).is_some_and(|id| {
-            id == scope.operation.as_str() || scope.known_operations.iter().any(|known| known.as_str() == id)
+            id == scope.operation.as_str()
+                || scope
+                    .known_operations
+                    .iter()
+                    .any(|known| known.as_str() == id)
         })
 }
 

@@ -30,7 +30,11 @@ impl KubernetesPlatform {
     /// A platform that reaches clusters by address only.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
-        Self { settings, configured: HashMap::new(), clusters: Mutex::new(Vec::new()) }
+        Self {
+            settings,
+            configured: HashMap::new(),
+            clusters: Mutex::new(Vec::new()),
+        }
     }
 
     /// The same with a cluster that `ClusterAccess::Configured` names.
@@ -50,10 +54,18 @@ impl KubernetesPlatform {
             return Ok(cluster);
         }
         let source = match access {
-            ClusterAccess::Configured(vim) => self.configured.get(vim).map(|c| c.0.clone()).ok_or_else(|| {
-                CallError::Setup(format!("no cluster is configured for the VIM {vim}"))
-            })?,
-            ClusterAccess::Direct { endpoint, ca_pem, credential } => Source::Direct {
+            ClusterAccess::Configured(vim) => self
+                .configured
+                .get(vim)
+                .map(|c| c.0.clone())
+                .ok_or_else(|| {
+                    CallError::Setup(format!("no cluster is configured for the VIM {vim}"))
+                })?,
+            ClusterAccess::Direct {
+                endpoint,
+                ca_pem,
+                credential,
+            } => Source::Direct {
                 endpoint: endpoint.clone(),
                 ca_pem: ca_pem.clone(),
                 credential: credential.clone(),
@@ -68,57 +80,90 @@ impl KubernetesPlatform {
     }
 
     fn session(&self, scope: &Scope) -> Result<Session, CallError> {
-        Ok(Session::new(self.cluster(&scope.access)?, scope.operation.as_str()))
+        Ok(Session::new(
+            self.cluster(&scope.access)?,
+            scope.operation.as_str(),
+        ))
     }
 
     async fn attempt(&self, scope: &Scope, action: &Action, bodies: &dyn Bodies) -> Try<Outcome> {
         let session = self.session(scope).map_err(|e| e.reading("cluster"))?;
         match action {
-            Action::Apply { object, manifest, replicas, force_owned } => {
+            Action::Apply {
+                object,
+                manifest,
+                replicas,
+                force_owned,
+            } => {
                 let manifest = json(bodies, manifest).await?;
-                let wanted =
-                    Wanted { object, manifest: &manifest, replicas: *replicas, force_owned: *force_owned };
+                let wanted = Wanted {
+                    object,
+                    manifest: &manifest,
+                    replicas: *replicas,
+                    force_owned: *force_owned,
+                };
                 apply::apply(&session, scope, &wanted).await
             }
             Action::Create { object, manifest } => {
                 apply::create(&session, scope, object, &json(bodies, manifest).await?).await
             }
-            Action::Delete { object, uid, grace_s } => {
-                delete::delete(&session, scope, object, uid.as_ref(), *grace_s).await
-            }
-            Action::SetReplicas { object, to, from: _ } => scale::set(&session, scope, object, *to).await,
+            Action::Delete {
+                object,
+                uid,
+                grace_s,
+            } => delete::delete(&session, scope, object, uid.as_ref(), *grace_s).await,
+            Action::SetReplicas {
+                object,
+                to,
+                from: _,
+            } => scale::set(&session, scope, object, *to).await,
             Action::Evict { vnfc } => evict::evict(&session, vnfc).await,
             Action::AwaitReady { objects, replaced } => {
                 await_ready::look(&session, scope, objects, replaced).await
             }
-            Action::AwaitGone { objects, volumes } => gone::look(&session, scope, objects, *volumes).await,
+            Action::AwaitGone { objects, volumes } => {
+                gone::look(&session, scope, objects, *volumes).await
+            }
             Action::TakeInventory { workloads } => inventory::take(&session, scope, workloads)
                 .await
                 .map(|vnfcs| Outcome::Inventory { vnfcs })
                 .map_err(|e| e.reading("Pod")),
-            Action::Verify { equal, absent, replicas } => {
+            Action::Verify {
+                equal,
+                absent,
+                replicas,
+            } => {
                 let mut recorded = Vec::with_capacity(equal.len());
                 for (object, body) in equal {
                     recorded.push((object.clone(), json(bodies, body).await?));
                 }
-                let expected =
-                    Expected { equal: recorded, absent: absent.clone(), replicas: replicas.clone() };
+                let expected = Expected {
+                    equal: recorded,
+                    absent: absent.clone(),
+                    replicas: replicas.clone(),
+                };
                 verify::look(&session, scope, &expected).await
             }
             Action::Unknown(step) => Err(Halt::call(
                 "cluster",
                 "Invalid",
-                format!("this version of Cairn does not know steps of kind {}", step["kind"]),
+                format!(
+                    "this version of Cairn does not know steps of kind {}",
+                    step["kind"]
+                ),
             )),
         }
     }
 }
 
 async fn json(bodies: &dyn Bodies, body: &Body) -> Try<Value> {
-    bodies
-        .json(body)
-        .await
-        .map_err(|e| Halt::call("cluster", "Package", format!("a recorded body cannot be read: {e}")))
+    bodies.json(body).await.map_err(|e| {
+        Halt::call(
+            "cluster",
+            "Package",
+            format!("a recorded body cannot be read: {e}"),
+        )
+    })
 }
 
 #[async_trait]
@@ -131,7 +176,9 @@ impl ContainerPlatform for KubernetesPlatform {
     }
 
     async fn perform(&self, scope: &Scope, action: &Action, bodies: &dyn Bodies) -> StepResult {
-        self.attempt(scope, action, bodies).await.map_or_else(Halt::result, StepResult::Done)
+        self.attempt(scope, action, bodies)
+            .await
+            .map_or_else(Halt::result, StepResult::Done)
     }
 
     async fn changed(&self, scope: &Scope, action: &Action, at_most_ms: u64) {
@@ -148,6 +195,8 @@ impl ContainerPlatform for KubernetesPlatform {
         workloads: &[(String, ObjectRef)],
     ) -> Result<Vec<Vnfc>, PortError> {
         let session = self.session(scope).map_err(CallError::port)?;
-        inventory::take(&session, scope, workloads).await.map_err(CallError::port)
+        inventory::take(&session, scope, workloads)
+            .await
+            .map_err(CallError::port)
     }
 }

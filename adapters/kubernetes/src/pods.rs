@@ -10,8 +10,12 @@ use serde_json::Value;
 use std::collections::{BTreeSet, HashMap};
 
 /// Controllers that may stand between a custom resource and its pods.
-const BETWEEN: [(&str, &str); 4] =
-    [("apps/v1", "Deployment"), ("apps/v1", "StatefulSet"), ("apps/v1", "DaemonSet"), ("batch/v1", "Job")];
+const BETWEEN: [(&str, &str); 4] = [
+    ("apps/v1", "Deployment"),
+    ("apps/v1", "StatefulSet"),
+    ("apps/v1", "DaemonSet"),
+    ("batch/v1", "Job"),
+];
 
 /// Owners are followed over so many steps at most.
 const DEPTH: usize = 5;
@@ -19,7 +23,7 @@ const DEPTH: usize = 5;
 /// The pods of one namespace with who owns whom.
 #[derive(Debug, Default)]
 pub(crate) struct Pods {
-    pub pods: Vec<Value>,
+    pub all: Vec<Value>,
     /// `ReplicaSet`s, and for custom resources the other controllers.
     pub controllers: Vec<Value>,
     owners: HashMap<String, Vec<String>>,
@@ -38,38 +42,73 @@ impl Pods {
     ) -> Result<Self, CallError> {
         let query = if wide { String::new() } else { selector(scope) };
         let pods = session.builtin("v1", "Pod").await?;
-        let listed = session.list(&pods.collection(Some(namespace)), &query).await?;
+        let listed = session
+            .list(&pods.collection(Some(namespace)), &query)
+            .await?;
         let sets = session.builtin("apps/v1", "ReplicaSet").await?;
-        let mut controllers = session.list(&sets.collection(Some(namespace)), &query).await?.items;
+        let mut controllers = session
+            .list(&sets.collection(Some(namespace)), &query)
+            .await?
+            .items;
         if wide {
             for (api_version, kind) in BETWEEN {
                 let kind = session.builtin(api_version, kind).await?;
-                controllers.extend(session.list(&kind.collection(Some(namespace)), "").await?.items);
+                controllers.extend(
+                    session
+                        .list(&kind.collection(Some(namespace)), "")
+                        .await?
+                        .items,
+                );
             }
         }
-        Ok(Self::from_parts(listed.items, controllers, listed.resource_version))
+        Ok(Self::from_parts(
+            listed.items,
+            controllers,
+            listed.resource_version,
+        ))
     }
 
     /// Reads the pods in the namespace of a workload, as widely as its kind needs.
-    pub(crate) async fn around(session: &Session, scope: &Scope, at: &Located) -> Result<Self, CallError> {
+    pub(crate) async fn around(
+        session: &Session,
+        scope: &Scope,
+        at: &Located,
+    ) -> Result<Self, CallError> {
         let namespace = at.object.namespace.as_deref().unwrap_or(&scope.namespace);
         Self::read(session, scope, namespace, is_custom(&at.kind)).await
     }
 
     /// From what was read.
-    pub(crate) fn from_parts(pods: Vec<Value>, controllers: Vec<Value>, resource_version: String) -> Self {
-        let owners = pods.iter().chain(&controllers).map(|o| (json::uid(o).to_owned(), owners(o))).collect();
-        Self { pods, controllers, owners, resource_version }
+    pub(crate) fn from_parts(
+        pods: Vec<Value>,
+        controllers: Vec<Value>,
+        resource_version: String,
+    ) -> Self {
+        let owners = pods
+            .iter()
+            .chain(&controllers)
+            .map(|o| (json::uid(o).to_owned(), owners(o)))
+            .collect();
+        Self {
+            all: pods,
+            controllers,
+            owners,
+            resource_version,
+        }
     }
 
     /// The pods that belong to the object of this UID, directly or through others.
     pub(crate) fn of<'a>(&'a self, uid: &'a str) -> impl Iterator<Item = &'a Value> {
-        self.pods.iter().filter(move |pod| self.belongs(json::uid(pod), uid))
+        self.all
+            .iter()
+            .filter(move |pod| self.belongs(json::uid(pod), uid))
     }
 
     /// The controllers that belong to the object of this UID.
     pub(crate) fn controllers_of<'a>(&'a self, uid: &'a str) -> impl Iterator<Item = &'a Value> {
-        self.controllers.iter().filter(move |set| self.belongs(json::uid(set), uid))
+        self.controllers
+            .iter()
+            .filter(move |set| self.belongs(json::uid(set), uid))
     }
 
     /// Whether an object belongs to the one of this UID, or is it.
@@ -79,16 +118,24 @@ impl Pods {
             if reached.contains(to) {
                 return true;
             }
-            reached = reached.iter().filter_map(|uid| self.owners.get(uid)).flatten().cloned().collect();
+            reached = reached
+                .iter()
+                .filter_map(|uid| self.owners.get(uid))
+                .flatten()
+                .cloned()
+                .collect();
         }
         reached.contains(to)
     }
 
     /// Whether a pod's controller is gone, so that the pod will be collected.
     pub(crate) fn is_orphan(&self, pod: &Value) -> bool {
-        json::entries(pod, "/metadata/ownerReferences").iter().any(|owner| {
-            owner["kind"] == "ReplicaSet" && !self.owners.contains_key(json::text(owner, "/uid"))
-        })
+        json::entries(pod, "/metadata/ownerReferences")
+            .iter()
+            .any(|owner| {
+                owner["kind"] == "ReplicaSet"
+                    && !self.owners.contains_key(json::text(owner, "/uid"))
+            })
     }
 }
 
@@ -99,7 +146,10 @@ pub(crate) fn is_custom(kind: &Kind) -> bool {
 
 /// Query that selects what carries our label.
 pub(crate) fn selector(scope: &Scope) -> String {
-    format!("&labelSelector={}", encode(&format!("{}={}", marks::INSTANCE, scope.instance)))
+    format!(
+        "&labelSelector={}",
+        encode(&format!("{}={}", marks::INSTANCE, scope.instance))
+    )
 }
 
 fn owners(object: &Value) -> Vec<String> {
@@ -129,7 +179,7 @@ mod tests {
         let of = |uid| pods.of(uid).map(json::uid).collect::<Vec<_>>();
         assert_eq!(of("d1"), ["p1"]);
         assert_eq!(of("rs2"), ["p2"]);
-        assert!(pods.is_orphan(&pods.pods[2]));
-        assert!(!pods.is_orphan(&pods.pods[0]));
+        assert!(pods.is_orphan(&pods.all[2]));
+        assert!(!pods.is_orphan(&pods.all[0]));
     }
 }

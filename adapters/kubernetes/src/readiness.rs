@@ -63,7 +63,9 @@ pub(crate) fn judge(object: &Value) -> Readiness {
         ("", "PersistentVolume") => others::volume(object),
         ("", "Service") => others::service(object),
         ("", "Namespace") => others::namespace(object),
-        ("apiextensions.k8s.io", "CustomResourceDefinition") => others::condition(object, "Established"),
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => {
+            others::condition(object, "Established")
+        }
         ("apiregistration.k8s.io", "APIService") => others::condition(object, "Available"),
         _ if OWN_GROUPS.contains(&group) => Readiness::Ready,
         _ => others::custom(object),
@@ -72,11 +74,17 @@ pub(crate) fn judge(object: &Value) -> Readiness {
 
 /// API group of an object, empty for the core group.
 pub(crate) fn group(object: &Value) -> &str {
-    json::text(object, "/apiVersion").split_once('/').map_or("", |(group, _)| group)
+    json::text(object, "/apiVersion")
+        .split_once('/')
+        .map_or("", |(group, _)| group)
 }
 
 fn waiting(reason: &str, message: impl Into<String>, progress: u32) -> Readiness {
-    Readiness::Waiting(Waiting { reason: reason.into(), message: message.into(), progress })
+    Readiness::Waiting(Waiting {
+        reason: reason.into(),
+        message: message.into(),
+        progress,
+    })
 }
 
 /// Whether the controller has seen the newest generation.

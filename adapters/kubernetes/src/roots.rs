@@ -11,11 +11,20 @@ use serde_json::Value;
 const TOLD: usize = 5;
 
 /// Events that say why a pod does not get its containers.
-const STARTING: [&str; 4] =
-    ["FailedMount", "FailedAttachVolume", "FailedCreatePodSandBox", "NetworkNotReady"];
+const STARTING: [&str; 4] = [
+    "FailedMount",
+    "FailedAttachVolume",
+    "FailedCreatePodSandBox",
+    "NetworkNotReady",
+];
 
 /// What is in the way of a workload that waits.
-pub(crate) fn workload(object: &Value, waiting: &Waiting, pods: &Pods, events: &[Value]) -> Vec<Obstacle> {
+pub(crate) fn workload(
+    object: &Value,
+    waiting: &Waiting,
+    pods: &Pods,
+    events: &[Value],
+) -> Vec<Obstacle> {
     let uid = json::uid(object);
     let kind = json::text(object, "/kind");
     let mine: Vec<&Value> = pods.of(uid).collect();
@@ -27,7 +36,9 @@ pub(crate) fn workload(object: &Value, waiting: &Waiting, pods: &Pods, events: &
         .filter_map(|pod| self::pod(pod, events))
         .take(TOLD)
         .collect();
-    found.sort_by(|a, b| (&a.source, &a.reason, &a.message).cmp(&(&b.source, &b.reason, &b.message)));
+    found.sort_by(|a, b| {
+        (&a.source, &a.reason, &a.message).cmp(&(&b.source, &b.reason, &b.message))
+    });
     let is_final = matches!(waiting.reason.as_str(), "QuotaExceeded" | "Failed");
     if found.is_empty() || is_final {
         found.extend(refused(object, waiting, pods, events));
@@ -36,7 +47,12 @@ pub(crate) fn workload(object: &Value, waiting: &Waiting, pods: &Pods, events: &
         found.push(own(object, waiting));
     }
     if !is_final && found.iter().all(|o| o.source == kind) {
-        found.extend(mine.iter().filter(|pod| json::deleting(pod)).take(1).map(|pod| leaving(pod)));
+        found.extend(
+            mine.iter()
+                .filter(|pod| json::deleting(pod))
+                .take(1)
+                .map(|pod| leaving(pod)),
+        );
     }
     for obstacle in &mut found {
         obstacle.progress = waiting.progress;
@@ -52,14 +68,26 @@ pub(crate) fn own(object: &Value, waiting: &Waiting) -> Obstacle {
         (_, "FailedCreate") => "event",
         (kind, _) => kind,
     };
-    told(&format!("{kind}/{}", json::name(object)), source, &waiting.reason, &waiting.message, waiting.progress)
+    told(
+        &format!("{kind}/{}", json::name(object)),
+        source,
+        &waiting.reason,
+        &waiting.message,
+        waiting.progress,
+    )
 }
 
 /// A pod on its way out.
 pub(crate) fn leaving(pod: &Value) -> Obstacle {
     let grace = json::number(pod, "/metadata/deletionGracePeriodSeconds").unwrap_or(0);
     let message = format!("it is given up to {grace} s to end");
-    told(&format!("Pod/{}", json::name(pod)), "pod", "Terminating", &message, 0)
+    told(
+        &format!("Pod/{}", json::name(pod)),
+        "pod",
+        "Terminating",
+        &message,
+        0,
+    )
 }
 
 fn told(object: &str, source: &str, reason: &str, message: &str, progress: u32) -> Obstacle {
@@ -83,7 +111,11 @@ fn refused(object: &Value, waiting: &Waiting, pods: &Pods, events: &[Value]) -> 
         return Vec::new();
     }
     let uid = json::uid(object);
-    let newest = pods.of(uid).map(|pod| json::text(pod, "/metadata/creationTimestamp")).max().unwrap_or("");
+    let newest = pods
+        .of(uid)
+        .map(|pod| json::text(pod, "/metadata/creationTimestamp"))
+        .max()
+        .unwrap_or("");
     let kind = json::text(object, "/kind");
     let makers = pods.controllers_of(uid).chain(std::iter::once(object));
     makers
@@ -102,11 +134,16 @@ fn refused(object: &Value, waiting: &Waiting, pods: &Pods, events: &[Value]) -> 
 }
 
 fn when(event: &Value) -> &str {
-    ["/lastTimestamp", "/series/lastObservedTime", "/eventTime", "/metadata/creationTimestamp"]
-        .iter()
-        .map(|pointer| json::text(event, pointer))
-        .find(|time| !time.is_empty())
-        .unwrap_or("")
+    [
+        "/lastTimestamp",
+        "/series/lastObservedTime",
+        "/eventTime",
+        "/metadata/creationTimestamp",
+    ]
+    .iter()
+    .map(|pointer| json::text(event, pointer))
+    .find(|time| !time.is_empty())
+    .unwrap_or("")
 }
 
 /// The newest event about an object with one of these reasons.
@@ -121,7 +158,8 @@ pub(crate) fn latest<'a>(events: &'a [Value], uid: &str, reasons: &[&str]) -> Op
 /// What is in the way of a pod that is not ready.
 pub(crate) fn pod(pod: &Value, events: &[Value]) -> Option<Obstacle> {
     let name = format!("Pod/{}", json::name(pod));
-    let told = |source: &str, reason: &str, message: &str| Some(told(&name, source, reason, message, 0));
+    let told =
+        |source: &str, reason: &str, message: &str| Some(told(&name, source, reason, message, 0));
     let scheduled = json::condition(pod, "PodScheduled");
     if let Some(refused) = scheduled.filter(|c| c["status"] == "False") {
         let reason = match json::text(refused, "/reason") {
@@ -134,11 +172,16 @@ pub(crate) fn pod(pod: &Value, events: &[Value]) -> Option<Obstacle> {
         return told("pod", "NodeLost", json::text(pod, "/status/message"));
     }
     let statuses = ["/status/initContainerStatuses", "/status/containerStatuses"];
-    let containers = statuses.iter().flat_map(|pointer| json::entries(pod, pointer));
-    let mut starting = scheduled.is_none() || json::entries(pod, "/status/containerStatuses").is_empty();
+    let containers = statuses
+        .iter()
+        .flat_map(|pointer| json::entries(pod, pointer));
+    let mut starting =
+        scheduled.is_none() || json::entries(pod, "/status/containerStatuses").is_empty();
     for container in containers {
         match container_root(pod, container, events) {
-            Some((reason, _)) if matches!(reason.as_str(), "ContainerCreating" | "PodInitializing") => {
+            Some((reason, _))
+                if matches!(reason.as_str(), "ContainerCreating" | "PodInitializing") =>
+            {
                 starting = true;
             }
             Some((reason, message)) => return told("container", &reason, &message),
@@ -147,9 +190,17 @@ pub(crate) fn pod(pod: &Value, events: &[Value]) -> Option<Obstacle> {
     }
     if starting {
         if let Some(event) = latest(events, json::uid(pod), &STARTING) {
-            return told("event", json::text(event, "/reason"), json::text(event, "/message"));
+            return told(
+                "event",
+                json::text(event, "/reason"),
+                json::text(event, "/message"),
+            );
         }
-        let reason = if scheduled.is_some() { ("container", "ContainerCreating") } else { ("pod", "Pending") };
+        let reason = if scheduled.is_some() {
+            ("container", "ContainerCreating")
+        } else {
+            ("pod", "Pending")
+        };
         return told(reason.0, reason.1, "its containers are being made");
     }
     not_ready(pod, events).and_then(|message| told("container", "NotReady", &message))
@@ -176,7 +227,9 @@ fn container_root(pod: &Value, container: &Value, events: &[Value]) -> Option<(S
     }
     let ended = container.pointer("/state/terminated")?;
     let code = json::number(ended, "/exitCode").unwrap_or(0);
-    let is_init = json::entries(pod, "/status/initContainerStatuses").iter().any(|c| c["name"] == name);
+    let is_init = json::entries(pod, "/status/initContainerStatuses")
+        .iter()
+        .any(|c| c["name"] == name);
     if code == 0 && is_init {
         return None;
     }
@@ -184,29 +237,44 @@ fn container_root(pod: &Value, container: &Value, events: &[Value]) -> Option<(S
         "" => "Error",
         reason => reason,
     };
-    Some((reason.to_owned(), format!("container {name} ended with {}", ending(ended))))
+    Some((
+        reason.to_owned(),
+        format!("container {name} ended with {}", ending(ended)),
+    ))
 }
 
 fn ending(terminated: &Value) -> String {
     let code = json::number(terminated, "/exitCode").unwrap_or(0);
     let reason = json::text(terminated, "/reason");
     let message = json::text(terminated, "/message");
-    format!("exit code {code} ({reason}) {message}").trim().to_owned()
+    format!("exit code {code} ({reason}) {message}")
+        .trim()
+        .to_owned()
 }
 
 /// What a pod whose containers run still lacks.
 fn not_ready(pod: &Value, events: &[Value]) -> Option<String> {
     let condition = json::condition(pod, "Ready").filter(|c| c["status"] != "True")?;
     let said = json::text(condition, "/message");
-    let probe = latest(events, json::uid(pod), &["Unhealthy"]).map_or("", |e| json::text(e, "/message"));
-    Some([said, probe].into_iter().filter(|t| !t.is_empty()).collect::<Vec<_>>().join("; "))
+    let probe =
+        latest(events, json::uid(pod), &["Unhealthy"]).map_or("", |e| json::text(e, "/message"));
+    Some(
+        [said, probe]
+            .into_iter()
+            .filter(|t| !t.is_empty())
+            .collect::<Vec<_>>()
+            .join("; "),
+    )
 }
 
 /// Whether a pod is broken, not just on its way: it will not become ready by itself soon.
 pub(crate) fn is_broken(broken: &Value) -> bool {
     !json::holds(broken, "Ready")
         && pod(broken, &[]).is_some_and(|root| {
-            !matches!(root.reason.as_str(), "ContainerCreating" | "PodInitializing" | "Pending" | "NotReady")
+            !matches!(
+                root.reason.as_str(),
+                "ContainerCreating" | "PodInitializing" | "Pending" | "NotReady"
+            )
         })
 }
 
@@ -225,9 +293,20 @@ mod tests {
 
     #[test]
     fn the_containers_reason_is_told_with_the_kubelets_text() {
-        let root = pod(&waiting_pod("ImagePullBackOff", "Back-off pulling image \"a\""), &[]).unwrap();
-        assert_eq!((root.source.as_str(), root.reason.as_str()), ("container", "ImagePullBackOff"));
-        assert!(root.message.contains("Back-off pulling image"), "{}", root.message);
+        let root = pod(
+            &waiting_pod("ImagePullBackOff", "Back-off pulling image \"a\""),
+            &[],
+        )
+        .unwrap();
+        assert_eq!(
+            (root.source.as_str(), root.reason.as_str()),
+            ("container", "ImagePullBackOff")
+        );
+        assert!(
+            root.message.contains("Back-off pulling image"),
+            "{}",
+            root.message
+        );
         assert_eq!(root.object, "Pod/x");
     }
 
@@ -235,7 +314,10 @@ mod tests {
     fn a_mount_that_fails_is_the_root_of_a_container_that_is_being_made() {
         let event = json!({"reason": "FailedMount", "message": "secret \"s\" not found", "involvedObject": {"uid": "u"}});
         let root = pod(&waiting_pod("ContainerCreating", ""), &[event]).unwrap();
-        assert_eq!((root.source.as_str(), root.reason.as_str()), ("event", "FailedMount"));
+        assert_eq!(
+            (root.source.as_str(), root.reason.as_str()),
+            ("event", "FailedMount")
+        );
     }
 
     #[test]
@@ -243,7 +325,14 @@ mod tests {
         let pending = json!({"metadata": {"name": "x"}, "status": {"phase": "Pending", "conditions": [
             {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes"}]}});
         let root = pod(&pending, &[]).unwrap();
-        assert_eq!((root.source.as_str(), root.reason.as_str(), root.message.as_str()), ("pod", "Unschedulable", "0/1 nodes"));
+        assert_eq!(
+            (
+                root.source.as_str(),
+                root.reason.as_str(),
+                root.message.as_str()
+            ),
+            ("pod", "Unschedulable", "0/1 nodes")
+        );
     }
 
     #[test]
@@ -251,13 +340,25 @@ mod tests {
         let set = json!({"kind": "StatefulSet", "metadata": {"name": "db", "uid": "s"}});
         let event = json!({"reason": "FailedCreate", "lastTimestamp": "2026-01-01T00:00:05Z", "involvedObject": {"uid": "s"},
             "message": "create Pod db-0 failed: exceeded quota: q, requested: pods=1, used: pods=2, limited: pods=2"});
-        let waiting = Waiting { reason: "RollingOut".into(), message: "0 of 1".into(), progress: 3 };
-        let found = workload(&set, &waiting, &Pods::default(), std::slice::from_ref(&event));
+        let waiting = Waiting {
+            reason: "RollingOut".into(),
+            message: "0 of 1".into(),
+            progress: 3,
+        };
+        let found = workload(
+            &set,
+            &waiting,
+            &Pods::default(),
+            std::slice::from_ref(&event),
+        );
         assert_eq!(found[0].reason, "QuotaExceeded");
         assert_eq!(found[0].progress, 3);
         let pod = json!({"metadata": {"uid": "p", "name": "db-0", "creationTimestamp": "2026-01-01T00:00:06Z",
             "ownerReferences": [{"kind": "StatefulSet", "uid": "s"}]}, "status": {"conditions": [{"type": "Ready", "status": "True"}]}});
         let pods = Pods::from_parts(vec![pod], Vec::new(), String::new());
-        assert_eq!(workload(&set, &waiting, &pods, &[event])[0].reason, "RollingOut");
+        assert_eq!(
+            workload(&set, &waiting, &pods, &[event])[0].reason,
+            "RollingOut"
+        );
     }
 }

@@ -12,14 +12,26 @@ use http::Method;
 use serde_json::json;
 
 /// Sets the number of replicas, guarded by the resource version that was read.
-pub(crate) async fn set(session: &Session, scope: &Scope, object: &ObjectRef, to: u32) -> Try<Outcome> {
+pub(crate) async fn set(
+    session: &Session,
+    scope: &Scope,
+    object: &ObjectRef,
+    to: u32,
+) -> Try<Outcome> {
     let at = locate(session, scope, object).await?;
     let name = at.object.to_string();
     if !at.kind.scalable {
-        let message = format!("{} of {} has no scale subresource", object.kind, object.api_version);
+        let message = format!(
+            "{} of {} has no scale subresource",
+            object.kind, object.api_version
+        );
         return Err(Halt::call(name, "Invalid", message));
     }
-    let live = session.read(&at).await.map_err(|e| e.reading(&name))?.ok_or_else(|| missing(&name))?;
+    let live = session
+        .read(&at)
+        .await
+        .map_err(|e| e.reading(&name))?
+        .ok_or_else(|| missing(&name))?;
     if !marks::labelled(scope, &live) {
         return Err(not_ours(&at, &live));
     }
@@ -27,19 +39,31 @@ pub(crate) async fn set(session: &Session, scope: &Scope, object: &ObjectRef, to
         return Err(Halt::call(name, "BeingDeleted", "it is being deleted"));
     }
     let path = format!("{}/scale", at.path());
-    let scale = session.send(&Call::get(path.clone())).await.map_err(|e| e.reading(&name))?.body;
+    let scale = session
+        .send(&Call::get(path.clone()))
+        .await
+        .map_err(|e| e.reading(&name))?
+        .body;
     let from = json::count(&scale, "/spec/replicas");
     if from == to {
         return Ok(Outcome::ReplicasSet { from, to });
     }
-    let patch = json!({
+    let change = json!({
         "metadata": {"resourceVersion": json::text(&scale, "/metadata/resourceVersion")},
         "spec": {"replicas": to},
     });
     let manager = crate::discovery::encode(&marks::manager(scope));
-    let call =
-        Call::with(Method::PATCH, format!("{path}?fieldManager={manager}"), media::MERGE, patch);
-    let written = session.send(&call).await.map_err(|e| e.writing(&name))?.body;
+    let call = Call::with(
+        Method::PATCH,
+        format!("{path}?fieldManager={manager}"),
+        media::MERGE,
+        change,
+    );
+    let written = session
+        .send(&call)
+        .await
+        .map_err(|e| e.writing(&name))?
+        .body;
     match json::count(&written, "/spec/replicas") {
         after if after == to => Ok(Outcome::ReplicasSet { from, to: after }),
         after => {
@@ -51,5 +75,9 @@ pub(crate) async fn set(session: &Session, scope: &Scope, object: &ObjectRef, to
 
 /// That an object which must be there is not.
 pub(crate) fn missing(name: &str) -> Halt {
-    Halt::call(name, "Missing", "it does not exist any more; a retry or HEAL makes it again")
+    Halt::call(
+        name,
+        "Missing",
+        "it does not exist any more; a retry or HEAL makes it again",
+    )
 }

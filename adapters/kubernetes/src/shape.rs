@@ -22,12 +22,16 @@ const SERVERS: [&str; 9] = [
 ];
 
 /// Labels that the Job controller gives to a Job's pods; another Job of the same name gets others.
-const JOB_LABELS: [&str; 4] =
-    ["controller-uid", "batch.kubernetes.io/controller-uid", "job-name", "batch.kubernetes.io/job-name"];
+const JOB_LABELS: [&str; 4] = [
+    "controller-uid",
+    "batch.kubernetes.io/controller-uid",
+    "job-name",
+    "batch.kubernetes.io/job-name",
+];
 
 /// Where kinds keep the metadata of their pod templates.
 pub(crate) fn template(kind: &Kind) -> Option<&'static [&'static str]> {
-    match (kind.group(), kind.kind.as_str()) {
+    match (kind.group(), kind.name.as_str()) {
         ("apps", "Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet")
         | ("batch", "Job")
         | ("", "ReplicationController") => Some(&["spec", "template"]),
@@ -38,11 +42,16 @@ pub(crate) fn template(kind: &Kind) -> Option<&'static [&'static str]> {
 }
 
 /// A manifest as it is applied: named, placed and marked. `live` is what is there already.
-pub(crate) fn dressed(scope: &Scope, at: &Located, manifest: &Value, live: Option<&Value>) -> Value {
+pub(crate) fn dressed(
+    scope: &Scope,
+    at: &Located,
+    manifest: &Value,
+    live: Option<&Value>,
+) -> Value {
     let mut body = manifest.clone();
     json::remove(&mut body, "", "status");
     body["apiVersion"] = json!(at.kind.api_version);
-    body["kind"] = json!(at.kind.kind);
+    body["kind"] = json!(at.kind.name);
     for name in SERVERS {
         json::remove(&mut body, "/metadata", name);
     }
@@ -84,7 +93,10 @@ fn label_templates(scope: &Scope, kind: &Kind, body: &mut Value) {
 /// Claims made from templates carry no owner, so the templates carry our marks. Templates cannot be changed:
 /// what is there already keeps the marks that it has.
 fn mark_claims(scope: &Scope, body: &mut Value, live: Option<&Value>) {
-    let Some(templates) = body.pointer_mut("/spec/volumeClaimTemplates").and_then(Value::as_array_mut) else {
+    let Some(templates) = body
+        .pointer_mut("/spec/volumeClaimTemplates")
+        .and_then(Value::as_array_mut)
+    else {
         return;
     };
     for template in templates {
@@ -92,11 +104,19 @@ fn mark_claims(scope: &Scope, body: &mut Value, live: Option<&Value>) {
         let metadata = member(template, "metadata");
         let Some(live) = live else {
             label(scope, metadata);
-            *member(member(metadata, "annotations"), marks::OPERATION) = json!(scope.operation.as_str());
+            *member(member(metadata, "annotations"), marks::OPERATION) =
+                json!(scope.operation.as_str());
             continue;
         };
-        let known = json::entries(live, "/spec/volumeClaimTemplates").iter().find(|t| json::name(t) == name);
-        set_or_remove(metadata, "labels", marks::INSTANCE, known.and_then(|t| json::label(t, marks::INSTANCE)));
+        let known = json::entries(live, "/spec/volumeClaimTemplates")
+            .iter()
+            .find(|t| json::name(t) == name);
+        set_or_remove(
+            metadata,
+            "labels",
+            marks::INSTANCE,
+            known.and_then(|t| json::label(t, marks::INSTANCE)),
+        );
         set_or_remove(
             metadata,
             "annotations",
@@ -123,8 +143,16 @@ pub(crate) fn fit_for_creation(kind: &Kind, body: &mut Value) {
         }
     }
     if kind.is("", "PersistentVolumeClaim") {
-        json::remove(body, "/metadata/annotations", "pv.kubernetes.io/bind-completed");
-        json::remove(body, "/metadata/annotations", "pv.kubernetes.io/bound-by-controller");
+        json::remove(
+            body,
+            "/metadata/annotations",
+            "pv.kubernetes.io/bind-completed",
+        );
+        json::remove(
+            body,
+            "/metadata/annotations",
+            "pv.kubernetes.io/bound-by-controller",
+        );
     }
     if kind.is("", "PersistentVolume") {
         json::remove(body, "/spec/claimRef", "uid");
@@ -142,15 +170,24 @@ pub(crate) fn recorded(live: &Value, manager: &str, keep: Option<&Value>) -> Val
     for name in SERVERS {
         json::remove(&mut body, "/metadata", name);
     }
-    if let Some(annotations) = body.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut) {
+    if let Some(annotations) = body
+        .pointer_mut("/metadata/annotations")
+        .and_then(Value::as_object_mut)
+    {
         annotations.retain(|key, _| !key.starts_with(marks::PREFIX) && key != marks::REVISION);
     }
-    if deleting && let Some(finalizers) = body.pointer_mut("/metadata/finalizers").and_then(Value::as_array_mut) {
+    if deleting
+        && let Some(finalizers) = body
+            .pointer_mut("/metadata/finalizers")
+            .and_then(Value::as_array_mut)
+    {
         finalizers.retain(|name| name != "foregroundDeletion");
     }
     for name in ["annotations", "finalizers"] {
         let pointer = format!("/metadata/{name}");
-        let empty = body.pointer(&pointer).is_some_and(|v| *v == json!({}) || *v == json!([]));
+        let empty = body
+            .pointer(&pointer)
+            .is_some_and(|v| *v == json!({}) || *v == json!([]));
         if empty {
             json::remove(&mut body, "/metadata", name);
         }
@@ -165,7 +202,7 @@ pub(crate) fn identity(at: &Located) -> Value {
     if let Some(namespace) = &at.object.namespace {
         metadata.insert("namespace".into(), json!(namespace));
     }
-    json!({"apiVersion": at.kind.api_version, "kind": at.kind.kind, "metadata": metadata})
+    json!({"apiVersion": at.kind.api_version, "kind": at.kind.name, "metadata": metadata})
 }
 
 #[cfg(test)]
@@ -179,8 +216,14 @@ mod tests {
         let body = dressed(&scope(), &located("batch/v1", "CronJob", "c"), &cron, None);
         let job = &body["spec"]["jobTemplate"];
         assert_eq!(job["metadata"]["labels"][marks::INSTANCE], "instance-1");
-        assert_eq!(job["spec"]["template"]["metadata"], json!({"labels": {marks::INSTANCE: "instance-1"}}));
-        assert_eq!(body["metadata"]["annotations"][marks::OPERATION], "operation-1");
+        assert_eq!(
+            job["spec"]["template"]["metadata"],
+            json!({"labels": {marks::INSTANCE: "instance-1"}})
+        );
+        assert_eq!(
+            body["metadata"]["annotations"][marks::OPERATION],
+            "operation-1"
+        );
         assert_eq!(body["metadata"]["namespace"], "ns");
     }
 
@@ -192,7 +235,10 @@ mod tests {
         let claim = &made["spec"]["volumeClaimTemplates"][0]["metadata"];
         assert_eq!(claim["labels"][marks::INSTANCE], "instance-1");
         let again = dressed(&scope(), &at, &set, Some(&set));
-        assert_eq!(again["spec"]["volumeClaimTemplates"], set["spec"]["volumeClaimTemplates"]);
+        assert_eq!(
+            again["spec"]["volumeClaimTemplates"],
+            set["spec"]["volumeClaimTemplates"]
+        );
     }
 
     #[test]

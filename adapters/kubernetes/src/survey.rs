@@ -17,7 +17,9 @@ use crate::marks;
 use crate::shape;
 use cairn_domain::lcm_op_occ::plan::PreState;
 use cairn_domain::object::{Body, ObjectRef, Uid};
-use cairn_domain::ports::{KindFacts, Scope, Survey, SurveyItem, SurveyOutcome, SurveyRequest, Surveyed};
+use cairn_domain::ports::{
+    KindFacts, Scope, Survey, SurveyItem, SurveyOutcome, SurveyRequest, Surveyed,
+};
 use cairn_domain::waits::Obstacle;
 use futures::StreamExt as _;
 use package::Brought;
@@ -39,20 +41,33 @@ struct Namespaces(BTreeMap<String, bool>);
 
 impl Namespaces {
     fn exists(&self, at: &Located) -> bool {
-        at.object.namespace.as_ref().is_none_or(|name| self.0.get(name) == Some(&true))
+        at.object
+            .namespace
+            .as_ref()
+            .is_none_or(|name| self.0.get(name) == Some(&true))
     }
 }
 
 /// Surveys.
-pub(crate) async fn survey(session: &Session, scope: &Scope, request: &SurveyRequest) -> SurveyOutcome {
+pub(crate) async fn survey(
+    session: &Session,
+    scope: &Scope,
+    request: &SurveyRequest,
+) -> SurveyOutcome {
     match look(session, scope, request).await {
         Ok(outcome) => outcome,
         Err(halt) => SurveyOutcome::Blocked(halt.obstacles()),
     }
 }
 
-async fn look(session: &Session, scope: &Scope, request: &SurveyRequest) -> Result<SurveyOutcome, Halt> {
-    let cluster_uid = cluster_uid(session).await.map_err(|e| e.reading("Namespace/kube-system"))?;
+async fn look(
+    session: &Session,
+    scope: &Scope,
+    request: &SurveyRequest,
+) -> Result<SurveyOutcome, Halt> {
+    let cluster_uid = cluster_uid(session)
+        .await
+        .map_err(|e| e.reading("Namespace/kube-system"))?;
     let brought = Brought::new(&request.items);
     let mut in_the_way = Vec::new();
     let mut found = locate_items(session, scope, request, &brought, &mut in_the_way).await?;
@@ -61,12 +76,21 @@ async fn look(session: &Session, scope: &Scope, request: &SurveyRequest) -> Resu
     read_items(session, &mut found, &namespaces).await?;
     let cluster = |e: CallError| e.reading("cluster");
     in_the_way.extend(
-        permissions::check(session, needs(session, scope, request, &found, &scaled).await.map_err(cluster)?)
+        permissions::check(
+            session,
+            needs(session, scope, request, &found, &scaled)
+                .await
+                .map_err(cluster)?,
+        )
+        .await
+        .map_err(cluster)?,
+    );
+    in_the_way.extend(missing(session, scope, &found, &brought, &namespaces).await?);
+    in_the_way.extend(
+        autoscalers::check(session, &scaled)
             .await
             .map_err(cluster)?,
     );
-    in_the_way.extend(missing(session, scope, &found, &brought, &namespaces).await?);
-    in_the_way.extend(autoscalers::check(session, &scaled).await.map_err(cluster)?);
     in_the_way.extend(found.iter().filter_map(|item| foreign(scope, item)));
     let mut recreate = vec![None; found.len()];
     // A dry-run that may not be made, or into a place that does not exist, would only say so again.
@@ -74,12 +98,23 @@ async fn look(session: &Session, scope: &Scope, request: &SurveyRequest) -> Resu
         recreate = dry_run::all(session, scope, &found, &namespaces, &mut in_the_way).await?;
     }
     let reads = reads(session, scope, request).await?;
-    let vnfcs = inventory::take(session, scope, &request.workloads).await.map_err(|e| e.reading("Pod"))?;
+    let vnfcs = inventory::take(session, scope, &request.workloads)
+        .await
+        .map_err(|e| e.reading("Pod"))?;
     if !in_the_way.is_empty() {
         return Ok(SurveyOutcome::Blocked(in_the_way));
     }
-    let items = found.iter().zip(recreate).map(|(item, why)| surveyed(scope, item, why)).collect();
-    Ok(SurveyOutcome::Clear(Survey { cluster_uid, items, reads, vnfcs }))
+    let items = found
+        .iter()
+        .zip(recreate)
+        .map(|(item, why)| surveyed(scope, item, why))
+        .collect();
+    Ok(SurveyOutcome::Clear(Survey {
+        cluster_uid,
+        items,
+        reads,
+        vnfcs,
+    }))
 }
 
 /// Which cluster this is: the UID of its `kube-system` namespace.
@@ -107,19 +142,43 @@ async fn locate_items<'a>(
     for item in &request.items {
         let object = object_of(&item.manifest);
         let name = object.to_string();
-        let served = session.locate(scope, &object).await.map_err(|e| e.reading(&name))?;
+        let served = session
+            .locate(scope, &object)
+            .await
+            .map_err(|e| e.reading(&name))?;
         let made = brought.kind(&object.api_version, &object.kind);
         match (served, made) {
-            (Some(at), _) => found.push(Found { item, at, served: true, live: None }),
+            (Some(at), _) => found.push(Found {
+                item,
+                at,
+                served: true,
+                live: None,
+            }),
             (None, Some(kind)) => {
-                let namespace = kind
-                    .namespaced
-                    .then(|| object.namespace.clone().unwrap_or_else(|| scope.namespace.clone()));
-                let at = Located { kind, object: ObjectRef { namespace, ..object } };
-                found.push(Found { item, at, served: false, live: None });
+                let namespace = kind.namespaced.then(|| {
+                    object
+                        .namespace
+                        .clone()
+                        .unwrap_or_else(|| scope.namespace.clone())
+                });
+                let at = Located {
+                    kind,
+                    object: ObjectRef {
+                        namespace,
+                        ..object
+                    },
+                };
+                found.push(Found {
+                    item,
+                    at,
+                    served: false,
+                    live: None,
+                });
             }
             (None, None) => {
-                let message = unknown(session, &object).await.map_err(|e| e.reading(&name))?;
+                let message = unknown(session, &object)
+                    .await
+                    .map_err(|e| e.reading(&name))?;
                 in_the_way.push(call(name, "UnknownKind", message));
             }
         }
@@ -129,12 +188,18 @@ async fn locate_items<'a>(
 
 async fn unknown(session: &Session, object: &ObjectRef) -> Result<String, CallError> {
     let served = session.served(&object.api_version).await?;
-    let said = format!("the cluster serves no kind {} of {}", object.kind, object.api_version);
+    let said = format!(
+        "the cluster serves no kind {} of {}",
+        object.kind, object.api_version
+    );
     if served.is_empty() {
         let versions = session.api_versions().await?;
-        return Ok(format!("{said}; it serves the API versions {}", versions.join(", ")));
+        return Ok(format!(
+            "{said}; it serves the API versions {}",
+            versions.join(", ")
+        ));
     }
-    let kinds: Vec<&str> = served.iter().map(|kind| kind.kind.as_str()).collect();
+    let kinds: Vec<&str> = served.iter().map(|kind| kind.name.as_str()).collect();
     Ok(format!("{said}; there it serves {}", kinds.join(", ")))
 }
 
@@ -154,7 +219,12 @@ async fn locate_all<'a>(
 ) -> Result<Vec<Located>, Halt> {
     let mut located = Vec::new();
     for object in objects {
-        located.extend(session.locate(scope, object).await.map_err(|e| e.reading(object.to_string()))?);
+        located.extend(
+            session
+                .locate(scope, object)
+                .await
+                .map_err(|e| e.reading(object.to_string()))?,
+        );
     }
     Ok(located)
 }
@@ -166,12 +236,16 @@ async fn namespaces(
     brought: &Brought<'_>,
     in_the_way: &mut Vec<Obstacle>,
 ) -> Result<Namespaces, Halt> {
-    let names: BTreeSet<&String> =
-        found.iter().filter_map(|item| item.at.object.namespace.as_ref()).collect();
+    let names: BTreeSet<&String> = found
+        .iter()
+        .filter_map(|item| item.at.object.namespace.as_ref())
+        .collect();
     let mut known = BTreeMap::new();
     for name in names {
         let object = format!("Namespace/{name}");
-        let live = namespace(session, name).await.map_err(|e| e.reading(&object))?;
+        let live = namespace(session, name)
+            .await
+            .map_err(|e| e.reading(&object))?;
         match &live {
             Some(live) if json::deleting(live) => {
                 let message = "it is being deleted; nothing can be made in it";
@@ -199,18 +273,26 @@ async fn namespace(session: &Session, name: &str) -> Result<Option<Value>, CallE
     session.read(&Located { kind, object }).await
 }
 
-async fn read_items(session: &Session, found: &mut [Found<'_>], namespaces: &Namespaces) -> Result<(), Halt> {
+async fn read_items(
+    session: &Session,
+    found: &mut [Found<'_>],
+    namespaces: &Namespaces,
+) -> Result<(), Halt> {
     let lives: Vec<Result<Option<Value>, CallError>> = {
         let reads: Vec<_> = found
             .iter()
             .map(|item| async {
-                if !item.served || item.at.kind.facts().create_only || !namespaces.exists(&item.at) {
+                if !item.served || item.at.kind.facts().create_only || !namespaces.exists(&item.at)
+                {
                     return Ok(None);
                 }
                 session.read(&item.at).await
             })
             .collect();
-        futures::stream::iter(reads).buffered(AT_ONCE).collect().await
+        futures::stream::iter(reads)
+            .buffered(AT_ONCE)
+            .collect()
+            .await
     };
     for (item, live) in found.iter_mut().zip(lives) {
         item.live = live.map_err(|e| e.reading(item.at.object.to_string()))?;
@@ -228,10 +310,18 @@ async fn needs(
     let mut needs = Needs::default();
     for item in found {
         let object = &item.at.object;
-        needs.managing(&item.at.kind, object.namespace.as_deref(), &object.to_string());
+        needs.managing(
+            &item.at.kind,
+            object.namespace.as_deref(),
+            &object.to_string(),
+        );
     }
     for at in scaled {
-        needs.scaling(&at.kind, at.object.namespace.as_deref(), &at.object.to_string());
+        needs.scaling(
+            &at.kind,
+            at.object.namespace.as_deref(),
+            &at.object.to_string(),
+        );
     }
     let pods = session.builtin("v1", "Pod").await?;
     for (_, workload) in &request.workloads {
@@ -254,8 +344,18 @@ async fn missing(
     for item in found {
         let name = item.at.object.to_string();
         for needed in references::of(&item.item.manifest, shape::template(&item.at.kind)) {
-            let namespace = item.at.object.namespace.clone().filter(|_| needed.namespaced);
-            if brought.object(needed.kind, namespace.as_deref(), &needed.name, &scope.namespace) {
+            let namespace = item
+                .at
+                .object
+                .namespace
+                .clone()
+                .filter(|_| needed.namespaced);
+            if brought.object(
+                needed.kind,
+                namespace.as_deref(),
+                &needed.name,
+                &scope.namespace,
+            ) {
                 continue;
             }
             let object = ObjectRef {
@@ -266,12 +366,19 @@ async fn missing(
             };
             if !known.contains_key(&object) {
                 let there = (!needed.namespaced || namespaces.exists(&item.at))
-                    && exists(session, &object).await.map_err(|e| e.reading(&name))?;
+                    && exists(session, &object)
+                        .await
+                        .map_err(|e| e.reading(&name))?;
                 known.insert(object.clone(), there);
             }
             if !known[&object] {
-                let place = object.namespace.as_ref().map_or_else(String::new, |ns| format!(" in namespace {ns}"));
-                let message = format!("it needs {object}{place}, which neither the cluster nor the package has");
+                let place = object
+                    .namespace
+                    .as_ref()
+                    .map_or_else(String::new, |ns| format!(" in namespace {ns}"));
+                let message = format!(
+                    "it needs {object}{place}, which neither the cluster nor the package has"
+                );
                 missing.push(call(&name, "Missing", message));
             }
         }
@@ -280,8 +387,16 @@ async fn missing(
 }
 
 async fn exists(session: &Session, object: &ObjectRef) -> Result<bool, CallError> {
-    let Some(kind) = session.kind(&object.api_version, &object.kind).await? else { return Ok(false) };
-    match session.read(&Located { kind, object: object.clone() }).await {
+    let Some(kind) = session.kind(&object.api_version, &object.kind).await? else {
+        return Ok(false);
+    };
+    match session
+        .read(&Located {
+            kind,
+            object: object.clone(),
+        })
+        .await
+    {
         Ok(live) => Ok(live.is_some()),
         // What may not be looked at is left to the kubelet, which may.
         Err(CallError::Refused(refusal)) if refusal.code == 403 => Ok(true),
@@ -314,13 +429,25 @@ fn surveyed(scope: &Scope, found: &Found<'_>, needs_recreate: Option<String>) ->
     Surveyed {
         object: found.at.object.clone(),
         kind: found.at.kind.facts(),
-        pre: pre_state(scope, found.live.as_ref(), recorded, Some(&found.item.manifest)),
+        pre: pre_state(
+            scope,
+            found.live.as_ref(),
+            recorded,
+            Some(&found.item.manifest),
+        ),
         needs_recreate,
     }
 }
 
-fn pre_state(scope: &Scope, live: Option<&Value>, recorded: Option<&Uid>, keep: Option<&Value>) -> PreState {
-    let Some(live) = live else { return PreState::Absent };
+fn pre_state(
+    scope: &Scope,
+    live: Option<&Value>,
+    recorded: Option<&Uid>,
+    keep: Option<&Value>,
+) -> PreState {
+    let Some(live) = live else {
+        return PreState::Absent;
+    };
     let uid = Uid(json::uid(live).to_owned());
     if !is_ours(scope, live, recorded) {
         return PreState::Foreign { uid };
@@ -335,9 +462,20 @@ fn pre_state(scope: &Scope, live: Option<&Value>, recorded: Option<&Uid>, keep: 
     }
 }
 
-async fn reads(session: &Session, scope: &Scope, request: &SurveyRequest) -> Result<Vec<Surveyed>, Halt> {
-    let reads: Vec<_> = request.reads.iter().map(|(object, uid)| read_one(session, scope, object, uid.as_ref())).collect();
-    let read: Vec<Result<Surveyed, Halt>> = futures::stream::iter(reads).buffered(AT_ONCE).collect().await;
+async fn reads(
+    session: &Session,
+    scope: &Scope,
+    request: &SurveyRequest,
+) -> Result<Vec<Surveyed>, Halt> {
+    let reads: Vec<_> = request
+        .reads
+        .iter()
+        .map(|(object, uid)| read_one(session, scope, object, uid.as_ref()))
+        .collect();
+    let read: Vec<Result<Surveyed, Halt>> = futures::stream::iter(reads)
+        .buffered(AT_ONCE)
+        .collect()
+        .await;
     read.into_iter().collect()
 }
 
@@ -350,10 +488,22 @@ async fn read_one(
     let reading = |e: CallError| e.reading(object.to_string());
     let Some(at) = session.locate(scope, object).await.map_err(reading)? else {
         // A kind that is not served any more has no objects.
-        let kind = KindFacts { create_only: false, scalable: false };
-        return Ok(Surveyed { object: object.clone(), kind, pre: PreState::Absent, needs_recreate: None });
+        let kind = KindFacts {
+            create_only: false,
+            scalable: false,
+        };
+        return Ok(Surveyed {
+            object: object.clone(),
+            kind,
+            pre: PreState::Absent,
+            needs_recreate: None,
+        });
     };
-    let live = if at.kind.facts().create_only { None } else { session.read(&at).await.map_err(reading)? };
+    let live = if at.kind.facts().create_only {
+        None
+    } else {
+        session.read(&at).await.map_err(reading)?
+    };
     Ok(Surveyed {
         pre: pre_state(scope, live.as_ref(), uid, None),
         kind: at.kind.facts(),

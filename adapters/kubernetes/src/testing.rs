@@ -23,7 +23,7 @@ pub(crate) fn located(api_version: &str, kind: &str, name: &str) -> Located {
     Located {
         kind: Arc::new(Kind {
             api_version: api_version.into(),
-            kind: kind.into(),
+            name: kind.into(),
             plural: format!("{}s", kind.to_lowercase()),
             namespaced: true,
             verbs: vec!["patch".into()],

@@ -31,13 +31,18 @@ pub(crate) async fn look(session: &Session, scope: &Scope, expected: &Expected) 
             Some(live) => {
                 let paths = differences(recorded, &live, &marks::manager(scope));
                 if !paths.is_empty() {
-                    found.push(differs(object, &format!("not as recorded: {}", paths.join(", "))));
+                    found.push(differs(
+                        object,
+                        &format!("not as recorded: {}", paths.join(", ")),
+                    ));
                 }
             }
         }
     }
     for object in &expected.absent {
-        let Some(live) = read(session, scope, object).await? else { continue };
+        let Some(live) = read(session, scope, object).await? else {
+            continue;
+        };
         if marks::written_by_us(scope, &live) && !stays(session, scope, object, &live).await? {
             found.push(differs(object, "it still exists"));
         }
@@ -48,18 +53,25 @@ pub(crate) async fn look(session: &Session, scope: &Scope, expected: &Expected) 
             Some(number) if number == i64::from(*wanted) => {}
             number => {
                 let number = number.map_or_else(|| "no".to_owned(), |n| n.to_string());
-                let mut obstacle = differs(object, &format!("{number} replicas instead of {wanted}"));
+                let mut obstacle =
+                    differs(object, &format!("{number} replicas instead of {wanted}"));
                 obstacle.reason = "ReplicasDiffer".into();
                 found.push(obstacle);
             }
         }
     }
-    if found.is_empty() { Ok(Outcome::Verified) } else { Err(Halt::InTheWay(found)) }
+    if found.is_empty() {
+        Ok(Outcome::Verified)
+    } else {
+        Err(Halt::InTheWay(found))
+    }
 }
 
 async fn read(session: &Session, scope: &Scope, object: &ObjectRef) -> Try<Option<Value>> {
     let reading = |e: CallError| e.reading(object.to_string());
-    let Some(at) = session.locate(scope, object).await.map_err(reading)? else { return Ok(None) };
+    let Some(at) = session.locate(scope, object).await.map_err(reading)? else {
+        return Ok(None);
+    };
     session.read(&at).await.map_err(reading)
 }
 
@@ -71,8 +83,9 @@ async fn stays(session: &Session, scope: &Scope, object: &ObjectRef, live: &Valu
     if object.kind != "Namespace" || !object.group().is_empty() || json::deleting(live) {
         return Ok(false);
     }
-    let foreign =
-        content::foreign(session, scope, &object.name).await.map_err(|e| e.reading(object.to_string()))?;
+    let foreign = content::foreign(session, scope, &object.name)
+        .await
+        .map_err(|e| e.reading(object.to_string()))?;
     Ok(!foreign.is_empty())
 }
 
@@ -99,7 +112,8 @@ pub(crate) fn differences(recorded: &Value, live: &Value, manager: &str) -> Vec<
 fn diff(a: &Value, b: &Value, at: &mut Vec<String>, paths: &mut Vec<Vec<String>>) {
     match (a, b) {
         (Value::Object(left), Value::Object(right)) => {
-            let names: std::collections::BTreeSet<&String> = left.keys().chain(right.keys()).collect();
+            let names: std::collections::BTreeSet<&String> =
+                left.keys().chain(right.keys()).collect();
             for name in names {
                 let side = |members: &serde_json::Map<String, Value>| {
                     members.get(name).cloned().unwrap_or(Value::Null)
@@ -113,8 +127,14 @@ fn diff(a: &Value, b: &Value, at: &mut Vec<String>, paths: &mut Vec<Vec<String>>
             for (index, entry) in left.iter().enumerate() {
                 // Named entries may come back in another order.
                 let name = json::text(entry, "/name");
-                let named = right.iter().find(|e| !name.is_empty() && json::text(e, "/name") == name);
-                let label = if named.is_some() { name.to_owned() } else { index.to_string() };
+                let named = right
+                    .iter()
+                    .find(|e| !name.is_empty() && json::text(e, "/name") == name);
+                let label = if named.is_some() {
+                    name.to_owned()
+                } else {
+                    index.to_string()
+                };
                 at.push(label);
                 diff(entry, named.unwrap_or(&right[index]), at, paths);
                 at.pop();
@@ -131,7 +151,11 @@ fn find<'a>(value: &'a Value, path: &[String]) -> Option<&'a Value> {
         Value::Array(entries) => entries
             .iter()
             .find(|e| json::text(e, "/name") == step)
-            .or_else(|| step.parse::<usize>().ok().and_then(|index| entries.get(index))),
+            .or_else(|| {
+                step.parse::<usize>()
+                    .ok()
+                    .and_then(|index| entries.get(index))
+            }),
         _ => None,
     })
 }
@@ -148,14 +172,20 @@ mod tests {
             "metadata": {"name": "a", "uid": "other", "generation": 4, "annotations": {"cairn.dev/operation-id": "o"}},
             "spec": {"ports": [{"name": "y", "port": 2}, {"name": "x", "port": 1}], "replicas": 3}, "status": {"x": 1}
         });
-        assert_eq!(differences(&recorded, &live, "cairn-a"), Vec::<String>::new());
+        assert_eq!(
+            differences(&recorded, &live, "cairn-a"),
+            Vec::<String>::new()
+        );
     }
 
     #[test]
     fn a_difference_is_told_by_its_path_and_without_its_value() {
         let recorded = json!({"spec": {"containers": [{"name": "web", "image": "a"}]}});
         let live = json!({"spec": {"containers": [{"name": "web", "image": "b"}], "paused": true}});
-        assert_eq!(differences(&recorded, &live, "m"), ["spec.containers.web.image", "spec.paused"]);
+        assert_eq!(
+            differences(&recorded, &live, "m"),
+            ["spec.containers.web.image", "spec.paused"]
+        );
     }
 
     #[test]

@@ -34,17 +34,30 @@ pub(crate) async fn mark(session: &Session, scope: &Scope, set: &Value) -> Try<(
         return Ok(());
     }
     let namespace = json::namespace(set);
-    let claims = claims(session, scope, namespace).await.map_err(|e| e.reading("PersistentVolumeClaim"))?;
-    for claim in claims.iter().filter(|claim| is_of_set(claim, json::name(set))) {
+    let claims = claims(session, scope, namespace)
+        .await
+        .map_err(|e| e.reading("PersistentVolumeClaim"))?;
+    for claim in claims
+        .iter()
+        .filter(|claim| is_of_set(claim, json::name(set)))
+    {
         if json::annotation(claim, marks::REMOVED_BY) == Some(scope.operation.as_str()) {
             continue;
         }
         let patch = json!({"metadata": {"uid": json::uid(claim),
             "annotations": {marks::REMOVED_BY: scope.operation.as_str()}}});
-        let at = at(session, "PersistentVolumeClaim", Some(namespace), json::name(claim))
+        let at = at(
+            session,
+            "PersistentVolumeClaim",
+            Some(namespace),
+            json::name(claim),
+        )
+        .await
+        .map_err(|e| e.reading("PersistentVolumeClaim"))?;
+        match session
+            .send(&Call::with(Method::PATCH, at.path(), media::MERGE, patch))
             .await
-            .map_err(|e| e.reading("PersistentVolumeClaim"))?;
-        match session.send(&Call::with(Method::PATCH, at.path(), media::MERGE, patch)).await {
+        {
             Ok(_) => {}
             Err(CallError::Refused(refusal)) if matches!(refusal.code, 404 | 409) => {}
             Err(other) => return Err(other.writing(at.object.to_string())),
@@ -62,29 +75,43 @@ pub(crate) async fn after(
 ) -> Try<Left> {
     let reading = |e: CallError| e.reading("PersistentVolumeClaim");
     let mut left = Left::default();
-    let namespaces: BTreeSet<&str> = sets.iter().filter_map(|set| set.namespace.as_deref()).collect();
+    let namespaces: BTreeSet<&str> = sets
+        .iter()
+        .filter_map(|set| set.namespace.as_deref())
+        .collect();
     for namespace in namespaces {
         let claims = claims(session, scope, namespace).await.map_err(reading)?;
         for claim in &claims {
-            let of_ours = sets
-                .iter()
-                .any(|set| set.namespace.as_deref() == Some(namespace) && is_of_set(claim, &set.name));
+            let of_ours = sets.iter().any(|set| {
+                set.namespace.as_deref() == Some(namespace) && is_of_set(claim, &set.name)
+            });
             if !of_ours {
                 continue;
             }
             if remove && is_removed_with(scope, claim) {
-                left.obstacles.extend(remove_claim(session, scope, claim).await?);
+                left.obstacles
+                    .extend(remove_claim(session, scope, claim).await?);
             } else {
-                left.residue.push(format!("PersistentVolumeClaim/{}: volumes are kept", json::name(claim)));
+                left.residue.push(format!(
+                    "PersistentVolumeClaim/{}: volumes are kept",
+                    json::name(claim)
+                ));
             }
         }
     }
     Ok(left)
 }
 
-async fn claims(session: &Session, scope: &Scope, namespace: &str) -> Result<Vec<Value>, CallError> {
+async fn claims(
+    session: &Session,
+    scope: &Scope,
+    namespace: &str,
+) -> Result<Vec<Value>, CallError> {
     let kind = session.builtin("v1", "PersistentVolumeClaim").await?;
-    Ok(session.list(&kind.collection(Some(namespace)), &selector(scope)).await?.items)
+    Ok(session
+        .list(&kind.collection(Some(namespace)), &selector(scope))
+        .await?
+        .items)
 }
 
 /// `<template>-<set>-<n>`.
@@ -92,7 +119,10 @@ fn is_of_set(claim: &Value, set: &str) -> bool {
     json::name(claim)
         .rsplit_once('-')
         .filter(|(_, ordinal)| !ordinal.is_empty() && ordinal.bytes().all(|b| b.is_ascii_digit()))
-        .is_some_and(|(rest, _)| rest.strip_suffix(set).is_some_and(|template| template.ends_with('-')))
+        .is_some_and(|(rest, _)| {
+            rest.strip_suffix(set)
+                .is_some_and(|template| template.ends_with('-'))
+        })
 }
 
 fn is_removed_with(scope: &Scope, claim: &Value) -> bool {
@@ -109,12 +139,22 @@ async fn remove_claim(session: &Session, scope: &Scope, claim: &Value) -> Try<Ve
         if made_here {
             remember_volume(session, claim).await?;
         }
-        let at = at(session, "PersistentVolumeClaim", Some(json::namespace(claim)), name)
-            .await
-            .map_err(|e| e.reading(&object))?;
+        let at = at(
+            session,
+            "PersistentVolumeClaim",
+            Some(json::namespace(claim)),
+            name,
+        )
+        .await
+        .map_err(|e| e.reading(&object))?;
         by_uid(session, &at, json::uid(claim), None).await?;
     }
-    Ok(pending(object, "PersistentVolumeClaim", "it is being removed with its workload".into()).obstacles())
+    Ok(pending(
+        object,
+        "PersistentVolumeClaim",
+        "it is being removed with its workload".into(),
+    )
+    .obstacles())
 }
 
 /// Notes on the volume which claim goes, so that afterwards only our reference is taken off it.
@@ -124,7 +164,9 @@ async fn remember_volume(session: &Session, claim: &Value) -> Try<()> {
         return Ok(());
     }
     let object = format!("PersistentVolume/{volume}");
-    let at = at(session, "PersistentVolume", None, volume).await.map_err(|e| e.reading(&object))?;
+    let at = at(session, "PersistentVolume", None, volume)
+        .await
+        .map_err(|e| e.reading(&object))?;
     let found = match session.read(&at).await {
         Ok(Some(found)) => found,
         Ok(None) => return Ok(()),
@@ -145,7 +187,10 @@ fn is_kept(volume: &Value) -> bool {
 }
 
 async fn write_volume(session: &Session, at: &Located, patch: Value) -> Try<()> {
-    match session.send(&Call::with(Method::PATCH, at.path(), media::MERGE, patch)).await {
+    match session
+        .send(&Call::with(Method::PATCH, at.path(), media::MERGE, patch))
+        .await
+    {
         Ok(_) => Ok(()),
         Err(CallError::Refused(refusal)) if matches!(refusal.code, 403 | 404 | 409) => {
             tracing::warn!(volume = %at.object.name, why = %refusal.message, "the volume was not written");
@@ -156,8 +201,15 @@ async fn write_volume(session: &Session, at: &Located, patch: Value) -> Try<()> 
 }
 
 /// Takes our claim's reference off volumes that were available before. `claims` are UIDs of claims that went.
-pub(crate) async fn release(session: &Session, namespaces: &BTreeSet<String>, claims: &[&str]) -> Try<Vec<Obstacle>> {
-    let kind = session.builtin("v1", "PersistentVolume").await.map_err(|e| e.reading("PersistentVolume"))?;
+pub(crate) async fn release(
+    session: &Session,
+    namespaces: &BTreeSet<String>,
+    claims: &[&str],
+) -> Try<Vec<Obstacle>> {
+    let kind = session
+        .builtin("v1", "PersistentVolume")
+        .await
+        .map_err(|e| e.reading("PersistentVolume"))?;
     let volumes = match session.list(&kind.collection(None), "").await {
         Ok(listed) => listed.items,
         // Credentials for namespaces alone cannot see volumes, and so cannot have made one available.
@@ -175,10 +227,19 @@ pub(crate) async fn release(session: &Session, namespaces: &BTreeSet<String>, cl
         let name = json::name(volume);
         if json::text(volume, "/status/phase") != "Released" {
             let message = "its claim is gone and it is not released yet".to_owned();
-            waiting.extend(pending(format!("PersistentVolume/{name}"), "PersistentVolume", message).obstacles());
+            waiting.extend(
+                pending(
+                    format!("PersistentVolume/{name}"),
+                    "PersistentVolume",
+                    message,
+                )
+                .obstacles(),
+            );
             continue;
         }
-        let at = at(session, "PersistentVolume", None, name).await.map_err(|e| e.reading("PersistentVolume"))?;
+        let at = at(session, "PersistentVolume", None, name)
+            .await
+            .map_err(|e| e.reading("PersistentVolume"))?;
         let patch = json!({
             "metadata": {"resourceVersion": json::text(volume, "/metadata/resourceVersion"),
                 "annotations": {marks::CLAIM: null}},
@@ -189,14 +250,22 @@ pub(crate) async fn release(session: &Session, namespaces: &BTreeSet<String>, cl
     Ok(waiting)
 }
 
-async fn at(session: &Session, kind: &str, namespace: Option<&str>, name: &str) -> Result<Located, CallError> {
+async fn at(
+    session: &Session,
+    kind: &str,
+    namespace: Option<&str>,
+    name: &str,
+) -> Result<Located, CallError> {
     let object = ObjectRef {
         api_version: "v1".into(),
         kind: kind.into(),
         namespace: namespace.map(str::to_owned),
         name: name.to_owned(),
     };
-    Ok(Located { kind: session.builtin("v1", kind).await?, object })
+    Ok(Located {
+        kind: session.builtin("v1", kind).await?,
+        object,
+    })
 }
 
 #[cfg(test)]

@@ -45,9 +45,17 @@ fn objects(action: &Action) -> Vec<ObjectRef> {
             name: String::new(),
         }],
         Action::AwaitReady { objects, .. } => objects.clone(),
-        Action::AwaitGone { objects, .. } => objects.iter().map(|(object, _)| object.clone()).collect(),
-        Action::TakeInventory { workloads } => workloads.iter().map(|(_, object)| object.clone()).collect(),
-        Action::Verify { equal, absent, replicas } => equal
+        Action::AwaitGone { objects, .. } => {
+            objects.iter().map(|(object, _)| object.clone()).collect()
+        }
+        Action::TakeInventory { workloads } => {
+            workloads.iter().map(|(_, object)| object.clone()).collect()
+        }
+        Action::Verify {
+            equal,
+            absent,
+            replicas,
+        } => equal
             .iter()
             .map(|(object, _)| object)
             .chain(absent)
@@ -84,11 +92,17 @@ struct Watched {
     from: String,
 }
 
-async fn paths(session: &Session, scope: &Scope, action: &Action) -> Result<Vec<Watched>, CallError> {
+async fn paths(
+    session: &Session,
+    scope: &Scope,
+    action: &Action,
+) -> Result<Vec<Watched>, CallError> {
     let mut kinds: Vec<(Arc<Kind>, Option<String>)> = Vec::new();
     let mut namespaces = BTreeSet::new();
     for object in objects(action) {
-        let Some(at) = session.locate(scope, &object).await? else { continue };
+        let Some(at) = session.locate(scope, &object).await? else {
+            continue;
+        };
         namespaces.extend(at.object.namespace.clone());
         let entry = (at.kind, at.object.namespace);
         if entry.0.can("watch") && kinds.len() < KINDS && !kinds.contains(&entry) {
@@ -106,8 +120,14 @@ async fn paths(session: &Session, scope: &Scope, action: &Action) -> Result<Vec<
     for (kind, namespace) in kinds {
         let path = kind.collection(namespace.as_deref());
         // Budgets and what they count are whoever's; everything else of ours carries our label.
-        let query = if kind.kind == "PodDisruptionBudget" { String::new() } else { selector(scope) };
-        let seen = namespace.as_deref().and_then(|namespace| session.seen(namespace));
+        let query = if kind.name == "PodDisruptionBudget" {
+            String::new()
+        } else {
+            selector(scope)
+        };
+        let seen = namespace
+            .as_deref()
+            .and_then(|namespace| session.seen(namespace));
         let from = match seen {
             Some(seen) => seen,
             None => newest(session, &path, &query).await?,
@@ -118,13 +138,18 @@ async fn paths(session: &Session, scope: &Scope, action: &Action) -> Result<Vec<
 }
 
 async fn newest(session: &Session, path: &str, query: &str) -> Result<String, CallError> {
-    let page = session.send(&Call::get(format!("{path}?limit=1{query}"))).await?.body;
+    let page = session
+        .send(&Call::get(format!("{path}?limit=1{query}")))
+        .await?
+        .body;
     Ok(json::text(&page, "/metadata/resourceVersion").to_owned())
 }
 
 async fn first_event(session: &Session, paths: Vec<Watched>, at_most: Duration) {
-    let mut watches: FuturesUnordered<_> =
-        paths.into_iter().map(|watched| event(session, watched, at_most).boxed()).collect();
+    let mut watches: FuturesUnordered<_> = paths
+        .into_iter()
+        .map(|watched| event(session, watched, at_most).boxed())
+        .collect();
     // Whichever ends first: an event, a cut connection or a refusal; the caller looks again in each case.
     if let Some(Err(error)) = watches.next().await {
         tracing::debug!(%error, "a watch was not possible");
@@ -165,7 +190,9 @@ async fn next(body: &mut Body) -> Result<Option<bytes::Bytes>, CallError> {
     loop {
         match body.frame().await {
             None => return Ok(None),
-            Some(Err(error)) => return Err(CallError::Lost(format!("the watch broke off: {error}"))),
+            Some(Err(error)) => {
+                return Err(CallError::Lost(format!("the watch broke off: {error}")));
+            }
             Some(Ok(frame)) => {
                 if let Ok(data) = frame.into_data() {
                     return Ok(Some(data));

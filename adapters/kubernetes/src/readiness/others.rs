@@ -8,7 +8,11 @@ use serde_json::Value;
 pub(super) fn claim(object: &Value) -> Readiness {
     match json::text(object, "/status/phase") {
         "Bound" => Readiness::Ready,
-        "Lost" => waiting("Lost", "the volume that it was bound to does not exist any more", 0),
+        "Lost" => waiting(
+            "Lost",
+            "the volume that it was bound to does not exist any more",
+            0,
+        ),
         _ => waiting("Unbound", "no volume is bound to it yet", 0),
     }
 }
@@ -52,14 +56,19 @@ pub(super) fn condition(object: &Value, kind: &str) -> Readiness {
 
 /// A custom resource that has a condition Ready or Available is ready when that holds; one that has none is ready at once.
 pub(super) fn custom(object: &Value) -> Readiness {
-    let Some((kind, found)) =
-        ["Ready", "Available"].iter().find_map(|kind| json::condition(object, kind).map(|c| (*kind, c)))
+    let Some((kind, found)) = ["Ready", "Available"]
+        .iter()
+        .find_map(|kind| json::condition(object, kind).map(|c| (*kind, c)))
     else {
         return Readiness::Ready;
     };
     let observed = object.pointer("/status/observedGeneration").is_none() || is_observed(object);
     if !observed {
-        return waiting("RollingOut", "its operator has not seen the newest state yet", 0);
+        return waiting(
+            "RollingOut",
+            "its operator has not seen the newest state yet",
+            0,
+        );
     }
     if found["status"] == "True" {
         return Readiness::Ready;

@@ -39,33 +39,59 @@ fn no_pod_at_all_is_ready_only_where_none_is_wanted() {
 fn a_refusal_by_quota_is_told_with_its_numbers() {
     let refused = json!({"observedGeneration": 2, "conditions": [{"type": "ReplicaFailure", "status": "True",
         "message": "pods \"x\" is forbidden: exceeded quota: q, requested: pods=1, used: pods=2, limited: pods=2"}]});
-    let Readiness::Waiting(waiting) = judge(&deployment(3, &refused)) else { panic!("it waits") };
+    let Readiness::Waiting(waiting) = judge(&deployment(3, &refused)) else {
+        panic!("it waits")
+    };
     assert_eq!(waiting.reason, "QuotaExceeded");
-    assert!(waiting.message.contains("pods used 2 of 2"), "{}", waiting.message);
+    assert!(
+        waiting.message.contains("pods used 2 of 2"),
+        "{}",
+        waiting.message
+    );
 }
 
 #[test]
 fn a_job_is_judged_by_its_conditions_alone() {
     let job = |status: Value| json!({"apiVersion": "batch/v1", "kind": "Job", "status": status});
-    assert_eq!(reason(&job(json!({"failed": 2, "active": 1}))), "RollingOut");
-    assert!(is_ready(&job(json!({"failed": 2, "conditions": [{"type": "Complete", "status": "True"}]}))));
-    assert_eq!(reason(&job(json!({"conditions": [{"type": "Failed", "status": "True"}]}))), "Failed");
+    assert_eq!(
+        reason(&job(json!({"failed": 2, "active": 1}))),
+        "RollingOut"
+    );
+    assert!(is_ready(&job(
+        json!({"failed": 2, "conditions": [{"type": "Complete", "status": "True"}]})
+    )));
+    assert_eq!(
+        reason(&job(
+            json!({"conditions": [{"type": "Failed", "status": "True"}]})
+        )),
+        "Failed"
+    );
 }
 
 #[test]
 fn a_load_balancer_without_address_waits_for_it_alone() {
     let service = |spec: Value| json!({"apiVersion": "v1", "kind": "Service", "spec": spec});
-    assert_eq!(reason(&service(json!({"type": "LoadBalancer"}))), "NoAddress");
-    assert!(is_ready(&service(json!({"type": "LoadBalancer", "externalIPs": ["10.0.0.1"]}))));
+    assert_eq!(
+        reason(&service(json!({"type": "LoadBalancer"}))),
+        "NoAddress"
+    );
+    assert!(is_ready(&service(
+        json!({"type": "LoadBalancer", "externalIPs": ["10.0.0.1"]})
+    )));
     assert!(is_ready(&service(json!({"type": "ExternalName"}))));
 }
 
 #[test]
 fn custom_resources_are_judged_by_their_conditions_or_at_once() {
-    let custom = |status: Value| json!({"apiVersion": "example.com/v1", "kind": "Db", "status": status});
+    let custom =
+        |status: Value| json!({"apiVersion": "example.com/v1", "kind": "Db", "status": status});
     assert!(is_ready(&custom(json!({}))));
-    assert!(!is_ready(&custom(json!({"conditions": [{"type": "Ready", "status": "False", "reason": "Booting"}]}))));
-    assert!(is_ready(&custom(json!({"conditions": [{"type": "Ready", "status": "True"}]}))));
+    assert!(!is_ready(&custom(
+        json!({"conditions": [{"type": "Ready", "status": "False", "reason": "Booting"}]})
+    )));
+    assert!(is_ready(&custom(
+        json!({"conditions": [{"type": "Ready", "status": "True"}]})
+    )));
 }
 
 fn any_json() -> impl Strategy<Value = Value> {
@@ -78,14 +104,36 @@ fn any_json() -> impl Strategy<Value = Value> {
     ];
     leaf.prop_recursive(4, 48, 6, |inner| {
         let names = prop::sample::select(vec![
-            "replicas", "readyReplicas", "updatedReplicas", "availableReplicas", "conditions", "type", "status",
-            "reason", "message", "observedGeneration", "updateStrategy", "rollingUpdate", "partition", "phase",
-            "loadBalancer", "ingress", "externalIPs", "containerStatuses", "state", "waiting", "template",
+            "replicas",
+            "readyReplicas",
+            "updatedReplicas",
+            "availableReplicas",
+            "conditions",
+            "type",
+            "status",
+            "reason",
+            "message",
+            "observedGeneration",
+            "updateStrategy",
+            "rollingUpdate",
+            "partition",
+            "phase",
+            "loadBalancer",
+            "ingress",
+            "externalIPs",
+            "containerStatuses",
+            "state",
+            "waiting",
+            "template",
         ]);
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
-            prop::collection::vec((names, inner), 0..6)
-                .prop_map(|members| Value::Object(members.into_iter().map(|(k, v)| (k.to_owned(), v)).collect())),
+            prop::collection::vec((names, inner), 0..6).prop_map(|members| Value::Object(
+                members
+                    .into_iter()
+                    .map(|(k, v)| (k.to_owned(), v))
+                    .collect()
+            )),
         ]
     })
 }

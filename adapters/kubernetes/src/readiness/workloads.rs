@@ -21,7 +21,11 @@ pub(super) fn deployment(object: &Value) -> Readiness {
     let all = count(object, "/status/replicas");
     let progress = updated + ready;
     if !is_observed(object) {
-        return waiting("RollingOut", "the controller has not seen the newest template yet", 0);
+        return waiting(
+            "RollingOut",
+            "the controller has not seen the newest template yet",
+            0,
+        );
     }
     if updated == wanted && all == wanted && available == wanted && ready >= wanted {
         return Readiness::Ready;
@@ -33,9 +37,11 @@ pub(super) fn deployment(object: &Value) -> Readiness {
     let late = json::condition(object, "Progressing")
         .filter(|c| c["status"] == "False" && c["reason"] == "ProgressDeadlineExceeded");
     match late {
-        Some(late) => {
-            waiting("ProgressDeadlineExceeded", format!("{}; {told}", json::text(late, "/message")), progress)
-        }
+        Some(late) => waiting(
+            "ProgressDeadlineExceeded",
+            format!("{}; {told}", json::text(late, "/message")),
+            progress,
+        ),
         None => waiting("RollingOut", told, progress),
     }
 }
@@ -46,13 +52,21 @@ pub(super) fn replica_set(object: &Value) -> Readiness {
     let available = count(object, "/status/availableReplicas");
     let all = count(object, "/status/replicas");
     if !is_observed(object) {
-        return waiting("RollingOut", "the controller has not seen the newest number yet", 0);
+        return waiting(
+            "RollingOut",
+            "the controller has not seen the newest number yet",
+            0,
+        );
     }
     if ready == wanted && all == wanted && available == wanted {
         return Readiness::Ready;
     }
     replica_failure(object, ready).unwrap_or_else(|| {
-        waiting("RollingOut", format!("{ready} of {wanted} ready, {all} in all"), ready)
+        waiting(
+            "RollingOut",
+            format!("{ready} of {wanted} ready, {all} in all"),
+            ready,
+        )
     })
 }
 
@@ -74,7 +88,11 @@ pub(super) fn stateful_set(object: &Value) -> Readiness {
     let all = count(object, "/status/replicas");
     let progress = ready + updated;
     if !is_observed(object) {
-        return waiting("RollingOut", "the controller has not seen the newest template yet", 0);
+        return waiting(
+            "RollingOut",
+            "the controller has not seen the newest template yet",
+            0,
+        );
     }
     let partition = count(object, "/spec/updateStrategy/rollingUpdate/partition");
     let moved = match json::text(object, "/spec/updateStrategy/type") {
@@ -82,13 +100,18 @@ pub(super) fn stateful_set(object: &Value) -> Readiness {
         _ if partition > 0 => updated >= wanted.saturating_sub(partition),
         _ => {
             updated >= wanted
-                && json::text(object, "/status/currentRevision") == json::text(object, "/status/updateRevision")
+                && json::text(object, "/status/currentRevision")
+                    == json::text(object, "/status/updateRevision")
         }
     };
     if wanted == 0 && all == 0 || moved && ready == wanted && all == wanted {
         return Readiness::Ready;
     }
-    waiting("RollingOut", format!("{ready} of {wanted} ready, {updated} updated, {all} in all"), progress)
+    waiting(
+        "RollingOut",
+        format!("{ready} of {wanted} ready, {updated} updated, {all} in all"),
+        progress,
+    )
 }
 
 /// Each node that should run it runs the newest template.
@@ -98,7 +121,11 @@ pub(super) fn daemon_set(object: &Value) -> Readiness {
     let available = count(object, "/status/numberAvailable");
     let ready = count(object, "/status/numberReady");
     if !is_observed(object) {
-        return waiting("RollingOut", "the controller has not seen the newest template yet", 0);
+        return waiting(
+            "RollingOut",
+            "the controller has not seen the newest template yet",
+            0,
+        );
     }
     let moved = json::text(object, "/spec/updateStrategy/type") == "OnDelete" || updated == wanted;
     if moved && available == wanted && ready == wanted {
@@ -115,12 +142,20 @@ pub(super) fn job(object: &Value) -> Readiness {
         return Readiness::Ready;
     }
     if let Some(failed) = json::condition(object, "Failed").filter(|c| c["status"] == "True") {
-        let told = format!("{}: {}", json::text(failed, "/reason"), json::text(failed, "/message"));
+        let told = format!(
+            "{}: {}",
+            json::text(failed, "/reason"),
+            json::text(failed, "/message")
+        );
         return waiting("Failed", told, succeeded);
     }
     let active = count(object, "/status/active");
     let failed = count(object, "/status/failed");
-    waiting("RollingOut", format!("{active} active, {succeeded} succeeded, {failed} failed"), succeeded)
+    waiting(
+        "RollingOut",
+        format!("{active} active, {succeeded} succeeded, {failed} failed"),
+        succeeded,
+    )
 }
 
 /// Ready by its condition; a pod that ran to its end is done.
@@ -128,7 +163,10 @@ pub(super) fn pod(object: &Value) -> Readiness {
     match json::text(object, "/status/phase") {
         "Succeeded" => Readiness::Ready,
         "Failed" => {
-            let told = [json::text(object, "/status/reason"), json::text(object, "/status/message")];
+            let told = [
+                json::text(object, "/status/reason"),
+                json::text(object, "/status/message"),
+            ];
             waiting("Failed", told.join(" ").trim(), 0)
         }
         _ if json::holds(object, "Ready") => Readiness::Ready,

@@ -8,10 +8,15 @@ use cairn_domain::waits::Obstacle;
 use serde_json::Value;
 
 /// An obstacle for each autoscaler that targets one of the workloads.
-pub(crate) async fn check(session: &Session, workloads: &[Located]) -> Result<Vec<Obstacle>, CallError> {
+pub(crate) async fn check(
+    session: &Session,
+    workloads: &[Located],
+) -> Result<Vec<Obstacle>, CallError> {
     let mut found = Vec::new();
     for at in workloads {
-        let Some(namespace) = at.object.namespace.as_deref() else { continue };
+        let Some(namespace) = at.object.namespace.as_deref() else {
+            continue;
+        };
         for scaler in list(session, namespace).await? {
             let target = &scaler["spec"]["scaleTargetRef"];
             if is_target(target, at) {
@@ -29,7 +34,9 @@ pub(crate) async fn check(session: &Session, workloads: &[Located]) -> Result<Ve
 
 async fn list(session: &Session, namespace: &str) -> Result<Vec<Value>, CallError> {
     for version in ["autoscaling/v2", "autoscaling/v1"] {
-        let Some(kind) = session.kind(version, "HorizontalPodAutoscaler").await? else { continue };
+        let Some(kind) = session.kind(version, "HorizontalPodAutoscaler").await? else {
+            continue;
+        };
         return match session.list(&kind.collection(Some(namespace)), "").await {
             Ok(listed) => Ok(listed.items),
             Err(CallError::Refused(refusal)) if refusal.code == 403 => Ok(Vec::new()),
@@ -40,8 +47,10 @@ async fn list(session: &Session, namespace: &str) -> Result<Vec<Value>, CallErro
 }
 
 fn is_target(target: &Value, at: &Located) -> bool {
-    let group = json::text(target, "/apiVersion").split_once('/').map_or("", |(group, _)| group);
+    let group = json::text(target, "/apiVersion")
+        .split_once('/')
+        .map_or("", |(group, _)| group);
     group == at.kind.group()
-        && json::text(target, "/kind") == at.kind.kind
+        && json::text(target, "/kind") == at.kind.name
         && json::text(target, "/name") == at.object.name
 }

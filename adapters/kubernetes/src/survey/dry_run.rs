@@ -33,11 +33,17 @@ pub(super) async fn all(
     let runs: Vec<_> = found
         .iter()
         .map(|item| async {
-            if can_be_run(scope, item, namespaces) { one(session, scope, item).await } else { Ok(None) }
+            if can_be_run(scope, item, namespaces) {
+                one(session, scope, item).await
+            } else {
+                Ok(None)
+            }
         })
         .collect();
-    let results: Vec<Result<Option<String>, Halt>> =
-        futures::stream::iter(runs).buffered(AT_ONCE).collect().await;
+    let results: Vec<Result<Option<String>, Halt>> = futures::stream::iter(runs)
+        .buffered(AT_ONCE)
+        .collect()
+        .await;
     let mut recreate = Vec::with_capacity(results.len());
     for result in results {
         match result {
@@ -72,7 +78,11 @@ async fn one(session: &Session, scope: &Scope, found: &Found<'_>) -> Result<Opti
     // By force, as conflicts of fields are for the write itself, which may be allowed to override them.
     match send(session, scope, &found.at, &body, "&dryRun=All&force=true").await {
         Ok(_) => Ok(None),
-        Err(CallError::Refused(refusal)) if refusal.message.contains("does not support dry run") => Ok(None),
+        Err(CallError::Refused(refusal))
+            if refusal.message.contains("does not support dry run") =>
+        {
+            Ok(None)
+        }
         Err(CallError::Refused(refusal)) if found.live.is_some() && is_immutable(&refusal) => {
             Ok(Some(refusal.message))
         }

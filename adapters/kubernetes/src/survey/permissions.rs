@@ -27,12 +27,28 @@ pub(crate) struct Need {
 
 /// What must be allowed, each thing once.
 #[derive(Debug, Default)]
-pub(crate) struct Needs(Vec<Need>, BTreeSet<(String, String, &'static str, Option<String>, &'static str)>);
+pub(crate) struct Needs(
+    Vec<Need>,
+    BTreeSet<(String, String, &'static str, Option<String>, &'static str)>,
+);
 
 impl Needs {
-    fn add(&mut self, kind: &Kind, subresource: &'static str, namespace: Option<&str>, verb: &'static str, object: &str) {
+    fn add(
+        &mut self,
+        kind: &Kind,
+        subresource: &'static str,
+        namespace: Option<&str>,
+        verb: &'static str,
+        object: &str,
+    ) {
         let namespace = namespace.filter(|_| kind.namespaced).map(str::to_owned);
-        let key = (kind.group().to_owned(), kind.plural.clone(), subresource, namespace.clone(), verb);
+        let key = (
+            kind.group().to_owned(),
+            kind.plural.clone(),
+            subresource,
+            namespace.clone(),
+            verb,
+        );
         if self.1.insert(key) {
             self.0.push(Need {
                 group: kind.group().to_owned(),
@@ -70,8 +86,10 @@ impl Needs {
 /// Asks the cluster; what is not allowed is an obstacle.
 pub(crate) async fn check(session: &Session, needs: Needs) -> Result<Vec<Obstacle>, CallError> {
     let asked: Vec<_> = needs.0.iter().map(|need| ask(session, need)).collect();
-    let answers: Vec<Result<bool, CallError>> =
-        futures::stream::iter(asked).buffered(AT_ONCE).collect().await;
+    let answers: Vec<Result<bool, CallError>> = futures::stream::iter(asked)
+        .buffered(AT_ONCE)
+        .collect()
+        .await;
     let mut refused = Vec::new();
     for (need, allowed) in needs.0.iter().zip(answers) {
         if !allowed? {
@@ -95,7 +113,9 @@ async fn ask(session: &Session, need: &Need) -> Result<bool, CallError> {
         "spec": {"resourceAttributes": attributes},
     });
     let path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
-    let answer = session.send(&Call::with(Method::POST, path, media::JSON, review)).await?;
+    let answer = session
+        .send(&Call::with(Method::POST, path, media::JSON, review))
+        .await?;
     Ok(answer.body.pointer("/status/allowed") == Some(&Value::Bool(true)))
 }
 
@@ -104,8 +124,17 @@ fn words(need: &Need) -> String {
         "" => need.resource.clone(),
         subresource => format!("{}/{subresource}", need.resource),
     };
-    let group = if need.group.is_empty() { String::new() } else { format!(" of {}", need.group) };
-    let place = need.namespace.as_ref().map_or("in the cluster".to_owned(), |ns| format!("in namespace {ns}"));
+    let group = if need.group.is_empty() {
+        String::new()
+    } else {
+        format!(" of {}", need.group)
+    };
+    let place = need
+        .namespace
+        .as_ref()
+        .map_or("in the cluster".to_owned(), |ns| {
+            format!("in namespace {ns}")
+        });
     format!(
         "the credentials of this VIM have no permission to {} {resource}{group} {place}; grant it with a Role",
         need.verb

@@ -1,4 +1,4 @@
-//! What pods need beside their own manifest: Secrets, ConfigMaps, storage and priority classes.
+//! What pods need beside their own manifest: `Secret`s, `ConfigMap`s, storage and priority classes.
 
 use crate::json;
 use serde_json::Value;
@@ -16,11 +16,21 @@ pub(crate) struct Reference {
 
 impl Reference {
     fn local(kind: &'static str, name: &str) -> Self {
-        Self { api_version: "v1", kind, namespaced: true, name: name.to_owned() }
+        Self {
+            api_version: "v1",
+            kind,
+            namespaced: true,
+            name: name.to_owned(),
+        }
     }
 
     fn class(api_version: &'static str, kind: &'static str, name: &str) -> Self {
-        Self { api_version, kind, namespaced: false, name: name.to_owned() }
+        Self {
+            api_version,
+            kind,
+            namespaced: false,
+            name: name.to_owned(),
+        }
     }
 }
 
@@ -38,9 +48,11 @@ pub(crate) fn of(manifest: &Value, template: Option<&[&str]>) -> BTreeSet<Refere
     let claims = json::entries(manifest, "/spec/volumeClaimTemplates").iter();
     let claim = Some(manifest).filter(|m| m["kind"] == "PersistentVolumeClaim");
     for claim in claims.chain(claim) {
-        add(&mut found, json::text(claim, "/spec/storageClassName"), |name| {
-            Reference::class("storage.k8s.io/v1", "StorageClass", name)
-        });
+        add(
+            &mut found,
+            json::text(claim, "/spec/storageClassName"),
+            |name| Reference::class("storage.k8s.io/v1", "StorageClass", name),
+        );
     }
     found
 }
@@ -49,10 +61,23 @@ fn pod_spec(spec: &Value, found: &mut BTreeSet<Reference>) {
     add(found, json::text(spec, "/priorityClassName"), |name| {
         Reference::class("scheduling.k8s.io/v1", "PriorityClass", name)
     });
-    for container in ["/initContainers", "/containers"].iter().flat_map(|p| json::entries(spec, p)) {
+    for container in ["/initContainers", "/containers"]
+        .iter()
+        .flat_map(|p| json::entries(spec, p))
+    {
         for env in json::entries(container, "/env") {
-            source(found, "Secret", env.pointer("/valueFrom/secretKeyRef"), "/name");
-            source(found, "ConfigMap", env.pointer("/valueFrom/configMapKeyRef"), "/name");
+            source(
+                found,
+                "Secret",
+                env.pointer("/valueFrom/secretKeyRef"),
+                "/name",
+            );
+            source(
+                found,
+                "ConfigMap",
+                env.pointer("/valueFrom/configMapKeyRef"),
+                "/name",
+            );
         }
         for from in json::entries(container, "/envFrom") {
             source(found, "Secret", from.get("secretRef"), "/name");
@@ -70,8 +95,12 @@ fn pod_spec(spec: &Value, found: &mut BTreeSet<Reference>) {
 }
 
 fn source(found: &mut BTreeSet<Reference>, kind: &'static str, source: Option<&Value>, name: &str) {
-    let Some(source) = source.filter(|source| !json::truth(source, "/optional")) else { return };
-    add(found, json::text(source, name), |name| Reference::local(kind, name));
+    let Some(source) = source.filter(|source| !json::truth(source, "/optional")) else {
+        return;
+    };
+    add(found, json::text(source, name), |name| {
+        Reference::local(kind, name)
+    });
 }
 
 fn add(found: &mut BTreeSet<Reference>, name: &str, make: impl FnOnce(&str) -> Reference) {
@@ -95,8 +124,18 @@ mod tests {
                 "envFrom": [{"configMapRef": {"name": "c1"}}]}],
             "volumes": [{"secret": {"secretName": "s3"}}, {"configMap": {"name": "c2", "optional": true}}]
         }}}});
-        let names: Vec<String> =
-            of(&deployment, Some(&["spec", "template"])).into_iter().map(|r| format!("{}/{}", r.kind, r.name)).collect();
-        assert_eq!(names, ["PriorityClass/high", "ConfigMap/c1", "Secret/s1", "Secret/s3"]);
+        let names: Vec<String> = of(&deployment, Some(&["spec", "template"]))
+            .into_iter()
+            .map(|r| format!("{}/{}", r.kind, r.name))
+            .collect();
+        assert_eq!(
+            names,
+            [
+                "PriorityClass/high",
+                "ConfigMap/c1",
+                "Secret/s1",
+                "Secret/s3"
+            ]
+        );
     }
 }

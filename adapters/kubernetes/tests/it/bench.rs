@@ -4,7 +4,8 @@ use cairn_domain::ids::{VimId, VnfInstanceId, VnfLcmOpOccId};
 use cairn_domain::lcm_op_occ::plan::{Action, Outcome, StepResult};
 use cairn_domain::object::{Body, ObjectRef, Uid};
 use cairn_domain::ports::{
-    Bodies, ContainerPlatform as _, PortError, Scope, Survey, SurveyItem, SurveyOutcome, SurveyRequest,
+    Bodies, ContainerPlatform as _, PortError, Scope, Survey, SurveyItem, SurveyOutcome,
+    SurveyRequest,
 };
 use cairn_domain::secret::Secret;
 use cairn_domain::vim::ClusterAccess;
@@ -27,7 +28,6 @@ pub struct Bench {
     pub platform: KubernetesPlatform,
     pub scope: Scope,
     pub namespace: String,
-    pub is_real: bool,
     client: Client,
     token: Option<String>,
     /// Kept for its controllers.
@@ -61,12 +61,17 @@ fn scope(case: &str, namespace: &str) -> Scope {
 
 /// Short enough for a label and a namespace, and different for each case and process.
 fn short(case: &str) -> String {
-    let hash = case.bytes().fold(5381_u32, |hash, byte| hash.wrapping_mul(33) ^ u32::from(byte));
+    let hash = case.bytes().fold(5381_u32, |hash, byte| {
+        hash.wrapping_mul(33) ^ u32::from(byte)
+    });
     format!("{hash:08x}-{}", std::process::id())
 }
 
 pub async fn simulated(case: &str) -> Bench {
-    let options = SimOptions { bearer_token: Some(TOKEN.into()), ..SimOptions::default() };
+    let options = SimOptions {
+        bearer_token: Some(TOKEN.into()),
+        ..SimOptions::default()
+    };
     let cluster = SimCluster::new(options);
     let configured = ConfiguredCluster::in_process(cluster.router(), Some(Secret::new(TOKEN)));
     let client = Client::new(cluster.router(), "default");
@@ -78,20 +83,33 @@ pub fn kubeconfig() -> Option<PathBuf> {
     match std::env::var("CAIRN_TEST_KUBECONFIG") {
         Ok(path) => Some(path.into()),
         Err(_) if std::env::var("CAIRN_WITHOUT_CLUSTER").as_deref() == Ok("1") => None,
-        Err(_) => panic!("set CAIRN_TEST_KUBECONFIG, or CAIRN_WITHOUT_CLUSTER=1 to leave the real cluster out"),
+        Err(unset) => panic!(
+            "{unset}: set CAIRN_TEST_KUBECONFIG, or CAIRN_WITHOUT_CLUSTER=1 to leave the real cluster out"
+        ),
     }
 }
 
 pub async fn real(case: &str) -> Option<Bench> {
     let path = kubeconfig()?;
     let client = real_client(&path).await;
-    Some(make(case, ConfiguredCluster::kubeconfig(path), client, None, None).await)
+    Some(
+        make(
+            case,
+            ConfiguredCluster::kubeconfig(path),
+            client,
+            None,
+            None,
+        )
+        .await,
+    )
 }
 
 async fn real_client(path: &PathBuf) -> Client {
     let config = kube::config::Kubeconfig::read_from(path).unwrap();
     let options = kube::config::KubeConfigOptions::default();
-    let config = kube::Config::from_custom_kubeconfig(config, &options).await.unwrap();
+    let config = kube::Config::from_custom_kubeconfig(config, &options)
+        .await
+        .unwrap();
     Client::try_from(config).unwrap()
 }
 
@@ -104,12 +122,19 @@ async fn make(
 ) -> Bench {
     let case = short(case);
     let namespace = format!("it-{case}");
-    let platform =
-        KubernetesPlatform::new(Settings::default()).with_configured(VimId::parse("here").unwrap(), configured);
-    let is_real = simulated.is_none();
+    let platform = KubernetesPlatform::new(Settings::default())
+        .with_configured(VimId::parse("here").unwrap(), configured);
     let scope = scope(&case, &namespace);
-    let bench = Bench { platform, scope, namespace, is_real, client, token, _simulated: simulated };
-    let made = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": bench.namespace}});
+    let bench = Bench {
+        platform,
+        scope,
+        namespace,
+        client,
+        token,
+        _simulated: simulated,
+    };
+    let made =
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": bench.namespace}});
     bench.post("/api/v1/namespaces", made).await;
     bench
 }
@@ -117,13 +142,31 @@ async fn make(
 impl Bench {
     /// Ends a case: its namespace goes.
     pub async fn done(self) {
-        self.call("DELETE", &format!("/api/v1/namespaces/{}", self.namespace), None).await.unwrap();
+        self.call(
+            "DELETE",
+            &format!("/api/v1/namespaces/{}", self.namespace),
+            None,
+        )
+        .await
+        .unwrap();
     }
 
     /// Calls the cluster directly, as somebody else would.
-    pub async fn call(&self, method: &str, path: &str, body: Option<Value>) -> Result<Value, kube::Error> {
-        let media = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
-        let mut request = http::Request::builder().method(method).uri(path).header("content-type", media);
+    pub async fn call(
+        &self,
+        method: &str,
+        path: &str,
+        body: Option<Value>,
+    ) -> Result<Value, kube::Error> {
+        let (method, media) = match method {
+            "PATCH" => ("PATCH", "application/merge-patch+json"),
+            "STRATEGIC" => ("PATCH", "application/strategic-merge-patch+json"),
+            other => (other, "application/json"),
+        };
+        let mut request = http::Request::builder()
+            .method(method)
+            .uri(path)
+            .header("content-type", media);
         if let Some(token) = &self.token {
             request = request.header("authorization", format!("Bearer {token}"));
         }
@@ -141,7 +184,13 @@ impl Bench {
 
     /// Merges a patch as `kubectl edit` would.
     pub async fn patch(&self, path: &str, body: Value) -> Value {
-        self.call("PATCH", &format!("{path}?fieldManager=kubectl-edit"), Some(body)).await.unwrap()
+        self.call(
+            "PATCH",
+            &format!("{path}?fieldManager=kubectl-edit"),
+            Some(body),
+        )
+        .await
+        .unwrap()
     }
 
     pub async fn exists(&self, path: &str) -> bool {
@@ -153,6 +202,7 @@ impl Bench {
     }
 
     /// Path of something in the case's namespace.
+    /// All of them where the name is empty.
     pub fn path(&self, resource: &str, name: &str) -> String {
         let root = match resource {
             "deployments" | "statefulsets" | "replicasets" => "/apis/apps/v1",
@@ -160,6 +210,8 @@ impl Bench {
             _ => "/api/v1",
         };
         format!("{root}/namespaces/{}/{resource}/{name}", self.namespace)
+            .trim_end_matches('/')
+            .to_owned()
     }
 
     pub async fn perform(&self, action: &Action) -> StepResult {
@@ -244,8 +296,14 @@ impl Bench {
     }
 
     pub fn ready(&self, manifests: &[&Value]) -> Action {
-        let objects = manifests.iter().map(|manifest| self.object(manifest)).collect();
-        Action::AwaitReady { objects, replaced: Vec::new() }
+        let objects = manifests
+            .iter()
+            .map(|manifest| self.object(manifest))
+            .collect();
+        Action::AwaitReady {
+            objects,
+            replaced: Vec::new(),
+        }
     }
 
     /// Makes an object and waits until it is ready.
@@ -264,9 +322,16 @@ pub fn uid_of(outcome: &Outcome) -> Uid {
 }
 
 pub fn item(manifest: &Value) -> SurveyItem {
-    SurveyItem { manifest: manifest.clone(), replicas: None, recorded_uid: None }
+    SurveyItem {
+        manifest: manifest.clone(),
+        replicas: None,
+        recorded_uid: None,
+    }
 }
 
 pub fn items(manifests: &[&Value]) -> SurveyRequest {
-    SurveyRequest { items: manifests.iter().map(|m| item(m)).collect(), ..SurveyRequest::default() }
+    SurveyRequest {
+        items: manifests.iter().map(|m| item(m)).collect(),
+        ..SurveyRequest::default()
+    }
 }

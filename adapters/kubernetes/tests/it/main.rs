@@ -3,12 +3,19 @@
 //! The real cluster is named by `CAIRN_TEST_KUBECONFIG`; without it the cases fail, unless
 //! `CAIRN_WITHOUT_CLUSTER=1` says that this is meant.
 
+#[cfg(test)]
 mod bench;
+#[cfg(test)]
 mod changing;
+#[cfg(test)]
 mod checks;
+#[cfg(test)]
 mod objects;
+#[cfg(test)]
 mod removing;
+#[cfg(test)]
 mod setup;
+#[cfg(test)]
 mod waiting;
 
 /// Runs each case on both clusters.

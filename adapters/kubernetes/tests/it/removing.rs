@@ -1,0 +1,284 @@
+//! What is removed, and what stays.
+
+use crate::bench::{Bench, uid_of};
+use crate::objects::{config_map, deployment, stateful_set};
+use cairn_domain::ids::VnfLcmOpOccId;
+use cairn_domain::lcm_op_occ::plan::{Action, Outcome, Vnfc};
+use cairn_domain::object::{ObjectRef, Uid};
+use cairn_domain::ports::ContainerPlatform as _;
+use serde_json::json;
+
+pub async fn a_delete_of_another_uid_finds_ours_gone(bench: Bench) {
+    let cfg = config_map("cfg", "a");
+    let uid = uid_of(&bench.must(&bench.apply(&cfg)).await);
+    let delete = |uid: &str| Action::Delete {
+        object: bench.object(&cfg),
+        uid: Some(Uid(uid.into())),
+        grace_s: None,
+    };
+    let other = "00000000-0000-4000-8000-000000000000";
+    assert_eq!(
+        bench.must(&delete(other)).await,
+        Outcome::Deleted { was_absent: true }
+    );
+    assert!(bench.exists(&bench.path("configmaps", "cfg")).await);
+    assert_eq!(
+        bench.must(&delete(&uid.0)).await,
+        Outcome::Deleted { was_absent: false }
+    );
+    let gone = Action::AwaitGone {
+        objects: vec![(bench.object(&cfg), Some(uid.clone()))],
+        volumes: false,
+    };
+    bench.until_done(&gone).await;
+    assert_eq!(
+        bench.must(&delete(&uid.0)).await,
+        Outcome::Deleted { was_absent: true }
+    );
+    bench.done().await;
+}
+
+pub async fn a_pod_is_evicted_unless_a_budget_forbids_it(bench: Bench) {
+    let web = deployment("web", 1, "cairn.test/web:1");
+    bench.up(&web).await;
+    let workloads = vec![("VDU1".to_owned(), bench.object(&web))];
+    let before: Vec<Vnfc> = bench
+        .platform
+        .inventory(&bench.scope, &workloads)
+        .await
+        .unwrap();
+    let evict = Action::Evict {
+        vnfc: before[0].clone(),
+    };
+    assert_eq!(
+        bench.must(&evict).await,
+        Outcome::Evicted { was_absent: false }
+    );
+    let ready = Action::AwaitReady {
+        objects: vec![bench.object(&web)],
+        replaced: vec![before[0].uid.clone()],
+    };
+    bench.until_done(&ready).await;
+    assert_eq!(
+        bench.must(&evict).await,
+        Outcome::Evicted { was_absent: true }
+    );
+    let after = bench
+        .platform
+        .inventory(&bench.scope, &workloads)
+        .await
+        .unwrap();
+    assert_eq!(after.len(), 1);
+    assert_ne!(after[0].uid, before[0].uid);
+
+    let budget = json!({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "none-down"},
+        "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}}});
+    let path = format!(
+        "/apis/policy/v1/namespaces/{}/poddisruptionbudgets",
+        bench.namespace
+    );
+    bench.post(&path, budget).await;
+    let evict = Action::Evict {
+        vnfc: after[0].clone(),
+    };
+    let told = bench
+        .until_told(&evict, |o| {
+            o.reason == "DisruptionBudget" && o.message.contains("none-down")
+        })
+        .await;
+    assert_eq!(told.object, format!("Pod/{}", after[0].id));
+    bench
+        .call("DELETE", &format!("{path}/none-down"), None)
+        .await
+        .unwrap();
+    bench.done().await;
+}
+
+pub async fn finalizers_are_named_and_stay(bench: Bench) {
+    let mut held = config_map("cfg", "a");
+    held["metadata"]["finalizers"] = json!(["example.com/hold"]);
+    let uid = uid_of(&bench.must(&bench.apply(&held)).await);
+    bench
+        .must(&Action::Delete {
+            object: bench.object(&held),
+            uid: Some(uid.clone()),
+            grace_s: None,
+        })
+        .await;
+    let gone = Action::AwaitGone {
+        objects: vec![(bench.object(&held), Some(uid))],
+        volumes: false,
+    };
+    let told = bench.refused(&gone).await;
+    assert_eq!(
+        (told[0].object.as_str(), told[0].reason.as_str()),
+        ("ConfigMap/cfg", "Finalizers")
+    );
+    assert!(
+        told[0].message.contains("example.com/hold"),
+        "{}",
+        told[0].message
+    );
+    bench
+        .patch(
+            &bench.path("configmaps", "cfg"),
+            json!({"metadata": {"finalizers": null}}),
+        )
+        .await;
+    bench.until_done(&gone).await;
+    bench.done().await;
+}
+
+pub async fn volumes_of_a_set_go_only_where_this_operation_made_them(mut bench: Bench) {
+    let mut set = stateful_set("db", 1, "cairn.test/web:1");
+    set["spec"]["volumeClaimTemplates"] = json!([{"metadata": {"name": "data"}, "spec": {
+        "accessModes": ["ReadWriteOnce"], "storageClassName": "manual",
+        "resources": {"requests": {"storage": "1Mi"}}}}]);
+    let foreign = json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data-db-1"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": "manual",
+            "resources": {"requests": {"storage": "1Mi"}}}});
+    bench
+        .post(&bench.path("persistentvolumeclaims", ""), foreign)
+        .await;
+    let uid = uid_of(&bench.must(&bench.apply(&set)).await);
+    let again = bench.must(&bench.apply(&set)).await;
+    assert_eq!(uid_of(&again), uid, "templates of claims stay as they are");
+    let claim = bench.path("persistentvolumeclaims", "data-db-0");
+    let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(30);
+    while !bench.exists(&claim).await {
+        assert!(tokio::time::Instant::now() < deadline, "no claim");
+        tokio::task::yield_now().await;
+    }
+    let remove = |uid: &Uid| Action::Delete {
+        object: bench.object(&set),
+        uid: Some(uid.clone()),
+        grace_s: None,
+    };
+    let gone = |uid: &Uid, volumes: bool| Action::AwaitGone {
+        objects: vec![(bench.object(&set), Some(uid.clone()))],
+        volumes,
+    };
+    bench.must(&remove(&uid)).await;
+    let Outcome::Gone { residue } = bench.until_done(&gone(&uid, false)).await else {
+        panic!("not gone")
+    };
+    assert_eq!(
+        residue,
+        ["PersistentVolumeClaim/data-db-0: volumes are kept"]
+    );
+    assert!(bench.exists(&claim).await);
+
+    // A second life, rolled back: what the first one kept was there before.
+    let (remove, gone) = (remove(&uid), gone(&uid, true));
+    bench.scope.operation = VnfLcmOpOccId::parse("op-2").unwrap();
+    bench
+        .scope
+        .known_operations
+        .push(bench.scope.operation.clone());
+    let second = uid_of(&bench.must(&bench.apply(&set)).await);
+    let as_second = |action: &Action| match action.clone() {
+        Action::Delete {
+            object, grace_s, ..
+        } => Action::Delete {
+            object,
+            uid: Some(second.clone()),
+            grace_s,
+        },
+        Action::AwaitGone { objects, volumes } => Action::AwaitGone {
+            objects: objects
+                .into_iter()
+                .map(|(o, _)| (o, Some(second.clone())))
+                .collect(),
+            volumes,
+        },
+        other => other,
+    };
+    bench.must(&as_second(&remove)).await;
+    bench.until_done(&as_second(&gone)).await;
+    assert!(bench.exists(&claim).await, "it was there before");
+
+    // A third, terminated with its volumes.
+    bench.must(&bench.apply(&set)).await;
+    let live = bench.get(&bench.path("statefulsets", "db")).await;
+    let third = Uid(live["metadata"]["uid"].as_str().unwrap().into());
+    bench.scope.operation = VnfLcmOpOccId::parse("op-3").unwrap();
+    bench
+        .scope
+        .known_operations
+        .push(bench.scope.operation.clone());
+    let object: ObjectRef = bench.object(&set);
+    bench
+        .must(&Action::Delete {
+            object: object.clone(),
+            uid: Some(third.clone()),
+            grace_s: Some(0),
+        })
+        .await;
+    bench
+        .until_done(&Action::AwaitGone {
+            objects: vec![(object, Some(third))],
+            volumes: true,
+        })
+        .await;
+    assert!(!bench.exists(&claim).await);
+    assert!(
+        bench
+            .exists(&bench.path("persistentvolumeclaims", "data-db-1"))
+            .await,
+        "not ours"
+    );
+    bench.done().await;
+}
+
+pub async fn a_namespace_with_something_foreign_in_it_stays(bench: Bench) {
+    let name = format!("{}-own", bench.namespace);
+    let manifest = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+    let mut object = bench.object(&manifest);
+    object.namespace = None;
+    let make = Action::Apply {
+        object: object.clone(),
+        manifest: cairn_domain::object::Body::Inline(manifest),
+        replicas: None,
+        force_owned: false,
+    };
+    let uid = uid_of(&bench.must(&make).await);
+    let foreign = format!("/api/v1/namespaces/{name}/configmaps");
+    bench.post(&foreign, config_map("theirs", "a")).await;
+    let delete = Action::Delete {
+        object: object.clone(),
+        uid: Some(uid.clone()),
+        grace_s: None,
+    };
+    bench.must(&delete).await;
+    let gone = Action::AwaitGone {
+        objects: vec![(object.clone(), Some(uid))],
+        volumes: false,
+    };
+    let Outcome::Gone { residue } = bench.must(&gone).await else {
+        panic!("not gone")
+    };
+    assert_eq!(
+        residue,
+        [format!(
+            "Namespace/{name}: ConfigMap/theirs in it belongs to somebody else"
+        )]
+    );
+    let verify = Action::Verify {
+        equal: Vec::new(),
+        absent: vec![object],
+        replicas: Vec::new(),
+    };
+    bench.must(&verify).await;
+    bench
+        .call("DELETE", &format!("{foreign}/theirs"), None)
+        .await
+        .unwrap();
+    bench.must(&delete).await;
+    assert_eq!(
+        bench.until_done(&gone).await,
+        Outcome::Gone {
+            residue: Vec::new()
+        }
+    );
+    bench.done().await;
+}
