@@ -1,9 +1,11 @@
 //! What an operation's event means for its instance. Both are appended in one unit of work: if the instance
 //! refuses, all is refused.
 
+use crate::ids::VnfLcmOpOccId;
 use crate::lcm_op_occ::plan::Vnfc;
 use crate::lcm_op_occ::{VnfLcmOpOcc, VnfLcmOpOccEvent as Event};
 use crate::operation::Params;
+use crate::time::Timestamp;
 use crate::vnf_instance::{Effect, InstantiatedVnfInfo, Remains, VnfInstanceCommand, VnfProduct};
 
 /// The instance's command that follows from an event, if any. `op` is the operation after the event;
@@ -16,20 +18,7 @@ pub fn follow(
 ) -> Option<VnfInstanceCommand> {
     let id = op.id.clone();
     match event {
-        Event::OperationStarted { at, params, .. } => Some(VnfInstanceCommand::Claim {
-            at: *at,
-            op: id,
-            operation: params.operation(),
-            overlay: match params {
-                Params::Instantiate { info, .. } => info.clone(),
-                Params::Scale { .. }
-                | Params::ScaleToLevel { .. }
-                | Params::Heal { .. }
-                | Params::ModifyInfo { .. }
-                | Params::Terminate { .. } => serde_json::Map::new(),
-            },
-            changes_vnfd: matches!(params, Params::ModifyInfo { changes } if changes.contains_key("vnfdId")),
-        }),
+        Event::OperationStarted { at, params, .. } => Some(claim(*at, id, params)),
         Event::OperationFailedTemporarily { at, .. } => {
             Some(VnfInstanceCommand::Halt { at: *at, op: id })
         }
@@ -87,6 +76,26 @@ pub fn follow(
         | Event::CancelRequested { .. }
         | Event::OperationCancelled { .. }
         | Event::RetryAdvised { .. } => None,
+    }
+}
+
+fn claim(at: Timestamp, op: VnfLcmOpOccId, params: &Params) -> VnfInstanceCommand {
+    let overlay = match params {
+        Params::Instantiate { info, .. } => info.clone(),
+        Params::Scale { .. }
+        | Params::ScaleToLevel { .. }
+        | Params::Heal { .. }
+        | Params::ModifyInfo { .. }
+        | Params::Terminate { .. } => serde_json::Map::new(),
+    };
+    let changes_vnfd =
+        matches!(params, Params::ModifyInfo { changes } if changes.contains_key("vnfdId"));
+    VnfInstanceCommand::Claim {
+        at,
+        op,
+        operation: params.operation(),
+        overlay,
+        changes_vnfd,
     }
 }
 

@@ -4,9 +4,10 @@
 //! depends on a status kept elsewhere, so a retry is legal whenever the operation itself is in `FAILED_TEMP`.
 //!
 //! Reading order: [`VnfLcmOpOcc`], [`event::VnfLcmOpOccEvent`], [`command::VnfLcmOpOccCommand`],
-//! [`command::decide`], [`fold::evolve`], [`next::next`], [`undo`].
+//! [`decide::decide`], [`fold::evolve`], [`next::next`], [`undo`].
 
 pub mod command;
+pub mod decide;
 pub mod event;
 pub mod fold;
 pub mod next;
@@ -14,7 +15,8 @@ pub mod plan;
 pub mod undo;
 mod waiting;
 
-pub use command::{Rejection, VnfLcmOpOccCommand, decide};
+pub use command::{Rejection, VnfLcmOpOccCommand};
+pub use decide::decide;
 pub use event::VnfLcmOpOccEvent;
 pub use fold::evolve;
 

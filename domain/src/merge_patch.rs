@@ -1,4 +1,4 @@
-//! JSON merge patch (RFC 7396), the way MODIFY_INFO changes an instance (SOL003 5.4.3.3.4).
+//! JSON merge patch (RFC 7396), the way `MODIFY_INFO` changes an instance (SOL003 5.4.3.3.4).
 
 use serde_json::{Map, Value};
 

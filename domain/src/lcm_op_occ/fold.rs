@@ -1,12 +1,13 @@
 //! What each event means for the state. Total: it never asks whether the fact was allowed.
 
-use super::event::VnfLcmOpOccEvent as Event;
+use super::event::{Reopened, UndoStep, VnfLcmOpOccEvent as Event};
 use super::plan::{Action, Outcome, Plan, Stage, Step, StepState, Undo};
 use super::{StepLog, Try, UndoLog, VnfLcmOpOcc};
 use crate::object::{ObjectRef, Uid};
 use crate::operation::{Operation, OperationState, Params};
 use crate::problem::Problem;
 use crate::time::Timestamp;
+use crate::waits::WaitClass;
 
 /// Records a fact.
 #[must_use]
@@ -95,26 +96,11 @@ impl VnfLcmOpOcc {
             Event::GrantRequested { .. } => self.grant_requested = true,
             Event::Granted { grant_id, .. } => self.grant_id = Some(grant_id.clone()),
             Event::ProcessingStarted { at } => self.enter(OperationState::Processing, *at),
-            Event::PlanFixed { plan, .. } => {
-                if !plan.inventory.is_empty() {
-                    self.inventory_before.clone_from(&plan.inventory);
-                }
-                self.plan_is(plan, &[]);
-            }
+            Event::PlanFixed { plan, .. } => self.plan_fixed(plan),
             Event::PlanRevised { plan, carried, .. } => self.plan_is(plan, carried),
-            Event::PlanRechecked { reopened, .. } => {
-                self.plan_checked = true;
-                for again in reopened {
-                    self.in_doubt.insert(again.step);
-                    self.with_step(again.step, |log| log.state = StepState::Open);
-                }
-            }
+            Event::PlanRechecked { reopened, .. } => self.rechecked(reopened),
             Event::ErrorPointReached { point, .. } => self.point = Some(*point),
-            Event::StepStarted { step, .. } => self.with_step(*step, |log| {
-                log.state = StepState::Started;
-                log.in_effect = true;
-                log.touched = true;
-            }),
+            Event::StepStarted { step, .. } => self.began(*step),
             Event::StepSucceeded { step, outcome, .. } => self.succeeded(*step, outcome),
             Event::StepFailed {
                 step,
@@ -122,36 +108,19 @@ impl VnfLcmOpOcc {
                 class,
                 ..
             } => {
-                let state = StepState::Failed {
-                    problem: problem.clone(),
-                    class: *class,
-                };
+                let state = failed(problem, *class);
                 self.with_step(*step, |log| log.state = state);
             }
             Event::WaitStarted { at, wait } | Event::WaitChanged { at, wait } => {
                 self.wait_told(*at, wait);
             }
-            Event::OutcomeUnknown { step, .. } => {
-                if self.state == OperationState::RollingBack {
-                    self.undo_in_doubt.insert(*step);
-                } else {
-                    self.in_doubt.insert(*step);
-                }
-            }
+            Event::OutcomeUnknown { step, .. } => self.doubted(*step),
             Event::WaitEnded { at, object } => self.wait_ended(*at, object),
-            Event::OperationFailedTemporarily { at, problem } => self.halted(*at, problem),
-            Event::RetryStarted { at, .. } => self.retried(*at),
-            Event::RollbackStarted { at, undo, .. } => {
-                self.undo = undo
-                    .iter()
-                    .map(|undo| UndoLog {
-                        undo: undo.clone(),
-                        state: StepState::Open,
-                    })
-                    .collect();
-                self.undo_in_doubt.clear();
-                self.enter(OperationState::RollingBack, *at);
+            Event::OperationFailedTemporarily { at, problem } => {
+                self.ended_with(*at, problem, OperationState::FailedTemp);
             }
+            Event::RetryStarted { at, .. } => self.retried(*at),
+            Event::RollbackStarted { at, undo, .. } => self.rolls_back(*at, undo),
             Event::StepUndoStarted { undo, .. } => self.undo_begun(*undo),
             Event::StepUndone { undo, outcome, .. } => self.undone(*undo, outcome),
             Event::StepUndoFailed {
@@ -159,13 +128,7 @@ impl VnfLcmOpOcc {
                 problem,
                 class,
                 ..
-            } => self.with_undo(
-                *undo,
-                StepState::Failed {
-                    problem: problem.clone(),
-                    class: *class,
-                },
-            ),
+            } => self.with_undo(*undo, failed(problem, *class)),
             Event::OperationRolledBack {
                 at,
                 problem,
@@ -193,6 +156,47 @@ impl VnfLcmOpOcc {
             }
             Event::RetryAdvised { reason, .. } => self.advice = Some(reason.clone()),
         }
+    }
+
+    fn plan_fixed(&mut self, plan: &Plan) {
+        if !plan.inventory.is_empty() {
+            self.inventory_before.clone_from(&plan.inventory);
+        }
+        self.plan_is(plan, &[]);
+    }
+
+    fn rechecked(&mut self, reopened: &[Reopened]) {
+        self.plan_checked = true;
+        for again in reopened {
+            self.in_doubt.insert(again.step);
+            self.with_step(again.step, |log| log.state = StepState::Open);
+        }
+    }
+
+    fn began(&mut self, step: usize) {
+        self.with_step(step, |log| {
+            log.state = StepState::Started;
+            log.in_effect = true;
+            log.touched = true;
+        });
+    }
+
+    fn doubted(&mut self, step: usize) {
+        if self.state == OperationState::RollingBack {
+            self.undo_in_doubt.insert(step);
+        } else {
+            self.in_doubt.insert(step);
+        }
+    }
+
+    fn rolls_back(&mut self, at: Timestamp, undo: &[UndoStep]) {
+        let open = |undo: &UndoStep| UndoLog {
+            undo: undo.clone(),
+            state: StepState::Open,
+        };
+        self.undo = undo.iter().map(open).collect();
+        self.undo_in_doubt.clear();
+        self.enter(OperationState::RollingBack, at);
     }
 
     fn enter(&mut self, state: OperationState, at: Timestamp) {
@@ -357,10 +361,6 @@ impl VnfLcmOpOcc {
         }
     }
 
-    fn halted(&mut self, at: Timestamp, problem: &Problem) {
-        self.ended_with(at, problem, OperationState::FailedTemp);
-    }
-
     fn ended_with(&mut self, at: Timestamp, problem: &Problem, state: OperationState) {
         self.close_try(at, Some(problem));
         if self.state != OperationState::RollingBack || state == OperationState::FailedTemp {
@@ -410,6 +410,13 @@ impl VnfLcmOpOcc {
         if let Some(log) = self.undo.get_mut(undo) {
             log.state = state;
         }
+    }
+}
+
+fn failed(problem: &Problem, class: WaitClass) -> StepState {
+    StepState::Failed {
+        problem: problem.clone(),
+        class,
     }
 }
 

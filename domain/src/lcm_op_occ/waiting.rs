@@ -166,7 +166,7 @@ fn merged(obstacles: Vec<(Obstacle, Classified)>) -> Vec<(Obstacle, Classified)>
             .find(|(known, _)| known.object == obstacle.object)
         {
             Some(known) if classified.clock_ms < known.1.clock_ms => {
-                *known = (obstacle, classified)
+                *known = (obstacle, classified);
             }
             Some(_) => {}
             None => all.push((obstacle, classified)),

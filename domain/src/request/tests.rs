@@ -25,168 +25,199 @@ fn accepted(operation: Operation, body: &Value) -> Params {
     resolved(operation, world.instance(), body).unwrap().0
 }
 
-#[test]
-fn each_refusal_names_the_field_and_what_is_allowed() {
-    use Operation::{Heal, Instantiate, ModifyInfo, Scale, ScaleToLevel, Terminate};
-    let simple = |more: Value| {
-        let mut body = json!({"flavourId": "simple"});
-        crate::merge_patch::merge(&mut body, &more);
-        body
-    };
-    let asked = |params: Value| simple(json!({"additionalParams": params}));
-    for (operation, body, says) in [
-        (Instantiate, json!({}), "flavourId is missing"),
-        (
-            Instantiate,
-            json!({"flavourId": 7}),
-            "flavourId must be a text",
-        ),
-        (
-            Instantiate,
-            json!({"flavourId": "big"}),
-            "flavourId: \"big\" is not in the VNFD; allowed: simple",
-        ),
-        (
-            Instantiate,
-            simple(json!({"instantiationLevelId": "huge"})),
-            "instantiationLevelId: \"huge\" is not in the VNFD; allowed: large, small",
-        ),
-        (
-            Instantiate,
-            simple(json!({"localizationLanguage": "de"})),
-            "localizationLanguage: \"de\" is not in the VNFD; allowed: en",
-        ),
-        (
-            Instantiate,
-            simple(json!({"vimConnectionInfo": []})),
-            "vimConnectionInfo must be a map of entries",
-        ),
-        (
-            Instantiate,
-            simple(json!({"vimConnectionInfo": {"a": {"vimType": "OPENSTACK"}}})),
-            "vimConnectionInfo.a: vimType \"OPENSTACK\" is not supported; use ETSINFV.KUBERNETES.V_1",
-        ),
-        (
-            Instantiate,
-            simple(json!({"additionalParams": 1})),
-            "additionalParams must be a map",
-        ),
-        (
-            Instantiate,
-            asked(json!({"cairn.leftovers": "keep"})),
-            "cairn.leftovers: \"keep\" is unknown; allowed: adopt, replace",
-        ),
-        (
-            Instantiate,
-            asked(json!({"cairn.clocks": {"fast": "1s"}})),
-            "clock for \"fast\": classes are progressing, blocked, infrastructure, unclassified",
-        ),
-        (
-            Instantiate,
-            asked(json!({"cairn.takeOver": "yes"})),
-            "cairn.takeOver must be true or false",
-        ),
-        (
-            Instantiate,
-            asked(json!({"lcm-kubernetes-def-files": []})),
-            "lcm-kubernetes-def-files must be a list of paths in the package",
-        ),
-        (
-            Instantiate,
-            asked(json!({"helm_chart": "x"})),
-            "additionalParams.helm_chart: Helm charts are not supported; give manifests in lcm-kubernetes-def-files",
-        ),
-        (Scale, json!({"aspectId": "web"}), "type is missing"),
-        (
-            Scale,
-            json!({"type": "UP", "aspectId": "web"}),
-            "type: \"UP\" is unknown; allowed: SCALE_OUT, SCALE_IN",
-        ),
-        (
-            Scale,
-            json!({"type": "SCALE_OUT", "aspectId": "db"}),
-            "aspectId: \"db\" is not in the VNFD; allowed: web",
-        ),
-        (
-            Scale,
-            json!({"type": "SCALE_OUT", "aspectId": "web", "numberOfSteps": 9}),
-            "numberOfSteps: level 10 of scaling aspect \"web\" is out of range; allowed: 0 to 4",
-        ),
-        (
-            Scale,
-            json!({"type": "SCALE_IN", "aspectId": "web", "numberOfSteps": 2}),
-            "numberOfSteps: level -1 of scaling aspect \"web\" is out of range; allowed: 0 to 4",
-        ),
-        (
-            Scale,
-            json!({"type": "SCALE_OUT", "aspectId": "web", "numberOfSteps": 0}),
-            "numberOfSteps: 0 is out of range; allowed: 1 or more",
-        ),
-        (
-            ScaleToLevel,
-            json!({}),
-            "give exactly one of instantiationLevelId and scaleInfo",
-        ),
-        (
-            ScaleToLevel,
-            json!({"instantiationLevelId": "small", "scaleInfo": [{"aspectId": "web", "scaleLevel": 1}]}),
-            "give exactly one of instantiationLevelId and scaleInfo",
-        ),
-        (
-            ScaleToLevel,
-            json!({"scaleInfo": [{"aspectId": "web"}]}),
-            "scaleInfo must be a list of {aspectId, scaleLevel}",
-        ),
-        (
-            ScaleToLevel,
-            json!({"scaleInfo": [{"aspectId": "web", "scaleLevel": 5}]}),
-            "scaleInfo: level 5 of scaling aspect \"web\" is out of range; allowed: 0 to 4",
-        ),
-        (
-            ScaleToLevel,
-            json!({"scaleInfo": [{"aspectId": "web", "scaleLevel": 1}, {"aspectId": "web", "scaleLevel": 2}]}),
-            "scaleInfo names aspect \"web\" twice",
-        ),
-        (
-            Heal,
-            json!({"vnfcInstanceId": "web"}),
-            "vnfcInstanceId must be a list of texts",
-        ),
-        (Heal, json!({"cause": 1}), "cause must be a text"),
-        (Terminate, json!({}), "terminationType is missing"),
-        (
-            Terminate,
-            json!({"terminationType": "NOW"}),
-            "terminationType: \"NOW\" is unknown; allowed: FORCEFUL, GRACEFUL",
-        ),
-        (
-            Terminate,
-            json!({"terminationType": "GRACEFUL", "gracefulTerminationTimeout": -1}),
-            "gracefulTerminationTimeout must be seconds, 0 or more",
-        ),
-        (
-            ModifyInfo,
-            json!({}),
-            "nothing to change; allowed: vnfInstanceName, vnfInstanceDescription, metadata, extensions, vnfConfigurableProperties, vimConnectionInfo, vnfdId",
-        ),
-        (
-            ModifyInfo,
-            json!({"metadata": "x"}),
-            "metadata must be a map",
-        ),
-        (
-            ModifyInfo,
-            json!({"vnfInstanceName": 1}),
-            "vnfInstanceName must be a text",
-        ),
-        (
-            ModifyInfo,
-            json!({"vnfdId": null}),
-            "vnfdId must be a text: it cannot be removed",
-        ),
-    ] {
-        assert_eq!(refusal(operation, &body), says, "{operation} {body}");
+/// Each body is refused with exactly these words.
+#[track_caller]
+fn refused(operation: Operation, rows: &[(Value, &str)]) {
+    for (body, says) in rows {
+        assert_eq!(refusal(operation, body), *says, "{operation} {body}");
     }
+}
+
+fn simple(more: &Value) -> Value {
+    let mut body = json!({"flavourId": "simple"});
+    crate::merge_patch::merge(&mut body, more);
+    body
+}
+
+fn asked(params: &Value) -> Value {
+    simple(&json!({"additionalParams": params}))
+}
+
+#[test]
+fn an_instantiate_is_refused_with_field_and_what_is_allowed() {
+    refused(
+        Operation::Instantiate,
+        &[
+            (json!({}), "flavourId is missing"),
+            (json!({"flavourId": 7}), "flavourId must be a text"),
+            (
+                json!({"flavourId": "big"}),
+                "flavourId: \"big\" is not in the VNFD; allowed: simple",
+            ),
+            (
+                simple(&json!({"instantiationLevelId": "huge"})),
+                "instantiationLevelId: \"huge\" is not in the VNFD; allowed: large, small",
+            ),
+            (
+                simple(&json!({"localizationLanguage": "de"})),
+                "localizationLanguage: \"de\" is not in the VNFD; allowed: en",
+            ),
+            (
+                simple(&json!({"vimConnectionInfo": []})),
+                "vimConnectionInfo must be a map of entries",
+            ),
+            (
+                simple(&json!({"vimConnectionInfo": {"a": {"vimType": "OPENSTACK"}}})),
+                "vimConnectionInfo.a: vimType \"OPENSTACK\" is not supported; use ETSINFV.KUBERNETES.V_1",
+            ),
+            (
+                simple(&json!({"additionalParams": 1})),
+                "additionalParams must be a map",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn the_parameters_of_an_instantiate_are_refused_with_field_and_what_is_allowed() {
+    refused(
+        Operation::Instantiate,
+        &[
+            (
+                asked(&json!({"cairn.leftovers": "keep"})),
+                "cairn.leftovers: \"keep\" is unknown; allowed: adopt, replace",
+            ),
+            (
+                asked(&json!({"cairn.clocks": {"fast": "1s"}})),
+                "clock for \"fast\": classes are progressing, blocked, infrastructure, unclassified",
+            ),
+            (
+                asked(&json!({"cairn.takeOver": "yes"})),
+                "cairn.takeOver must be true or false",
+            ),
+            (
+                asked(&json!({"lcm-kubernetes-def-files": []})),
+                "lcm-kubernetes-def-files must be a list of paths in the package",
+            ),
+            (
+                asked(&json!({"helm_chart": "x"})),
+                "additionalParams.helm_chart: Helm charts are not supported; give manifests in lcm-kubernetes-def-files",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn a_scale_is_refused_with_field_and_what_is_allowed() {
+    refused(
+        Operation::Scale,
+        &[
+            (json!({"aspectId": "web"}), "type is missing"),
+            (
+                json!({"type": "UP", "aspectId": "web"}),
+                "type: \"UP\" is unknown; allowed: SCALE_OUT, SCALE_IN",
+            ),
+            (
+                json!({"type": "SCALE_OUT", "aspectId": "db"}),
+                "aspectId: \"db\" is not in the VNFD; allowed: web",
+            ),
+            (
+                json!({"type": "SCALE_OUT", "aspectId": "web", "numberOfSteps": 9}),
+                "numberOfSteps: level 10 of scaling aspect \"web\" is out of range; allowed: 0 to 4",
+            ),
+            (
+                json!({"type": "SCALE_IN", "aspectId": "web", "numberOfSteps": 2}),
+                "numberOfSteps: level -1 of scaling aspect \"web\" is out of range; allowed: 0 to 4",
+            ),
+            (
+                json!({"type": "SCALE_OUT", "aspectId": "web", "numberOfSteps": 0}),
+                "numberOfSteps: 0 is out of range; allowed: 1 or more",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn a_scale_to_level_is_refused_with_field_and_what_is_allowed() {
+    refused(
+        Operation::ScaleToLevel,
+        &[
+            (
+                json!({}),
+                "give exactly one of instantiationLevelId and scaleInfo",
+            ),
+            (
+                json!({"instantiationLevelId": "small", "scaleInfo": [{"aspectId": "web", "scaleLevel": 1}]}),
+                "give exactly one of instantiationLevelId and scaleInfo",
+            ),
+            (
+                json!({"scaleInfo": [{"aspectId": "web"}]}),
+                "scaleInfo must be a list of {aspectId, scaleLevel}",
+            ),
+            (
+                json!({"scaleInfo": [{"aspectId": "web", "scaleLevel": 5}]}),
+                "scaleInfo: level 5 of scaling aspect \"web\" is out of range; allowed: 0 to 4",
+            ),
+            (
+                json!({"scaleInfo": [{"aspectId": "web", "scaleLevel": 1}, {"aspectId": "web", "scaleLevel": 2}]}),
+                "scaleInfo names aspect \"web\" twice",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn a_heal_is_refused_with_field_and_what_is_allowed() {
+    refused(
+        Operation::Heal,
+        &[
+            (
+                json!({"vnfcInstanceId": "web"}),
+                "vnfcInstanceId must be a list of texts",
+            ),
+            (json!({"cause": 1}), "cause must be a text"),
+        ],
+    );
+}
+
+#[test]
+fn a_terminate_is_refused_with_field_and_what_is_allowed() {
+    refused(
+        Operation::Terminate,
+        &[
+            (json!({}), "terminationType is missing"),
+            (
+                json!({"terminationType": "NOW"}),
+                "terminationType: \"NOW\" is unknown; allowed: FORCEFUL, GRACEFUL",
+            ),
+            (
+                json!({"terminationType": "GRACEFUL", "gracefulTerminationTimeout": -1}),
+                "gracefulTerminationTimeout must be seconds, 0 or more",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn a_modify_is_refused_with_field_and_what_is_allowed() {
+    refused(
+        Operation::ModifyInfo,
+        &[
+            (
+                json!({}),
+                "nothing to change; allowed: vnfInstanceName, vnfInstanceDescription, metadata, extensions, vnfConfigurableProperties, vimConnectionInfo, vnfdId",
+            ),
+            (json!({"metadata": "x"}), "metadata must be a map"),
+            (
+                json!({"vnfInstanceName": 1}),
+                "vnfInstanceName must be a text",
+            ),
+            (
+                json!({"vnfdId": null}),
+                "vnfdId must be a text: it cannot be removed",
+            ),
+        ],
+    );
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! One VNF for all tests: `WEB` is a Deployment that scales, `DB` a StatefulSet that does not.
+//! One VNF for all tests: `WEB` is a Deployment that scales, `DB` a `StatefulSet` that does not.
 
 use crate::ids::{Tenant, VnfPkgId, VnfdId};
 use crate::operation::{Levels, Params};

@@ -39,9 +39,9 @@ impl VnfInstance {
             return Ok(());
         }
         let instead = match (claim.operation, operation) {
-            (Operation::Instantiate, Operation::Instantiate) => "use retry on it instead",
+            (Operation::Instantiate, Operation::Instantiate)
+            | (Operation::Terminate, Operation::Terminate) => "use retry on it instead",
             (Operation::Instantiate, Operation::Terminate) => "use rollback on it instead",
-            (Operation::Terminate, Operation::Terminate) => "use retry on it instead",
             _ => "retry, rollback or fail it first",
         };
         Err(Rejection::NotNow(format!(

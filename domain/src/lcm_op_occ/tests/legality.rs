@@ -1,7 +1,7 @@
 //! Every state × every call, for each kind of operation (SOL003 5.6.2.3), as a golden table; and every state ×
 //! every command stays on the table of transitions.
 
-use super::super::command::decide;
+use super::super::decide::decide;
 use super::super::fold::evolve;
 use super::*;
 use crate::announce::entered;
@@ -89,11 +89,8 @@ fn there_is_a_legal_call_in_every_state_that_is_not_final() {
     }
 }
 
-/// Everything that can be asked, also what only a runner asks, sensible or not.
-fn every_command(op: &VnfLcmOpOcc) -> Vec<Command> {
-    let at = later();
-    let mut all: Vec<Command> = calls().into_iter().map(|(_, call)| call).collect();
-    let plan = Plan {
+fn same_plan(op: &VnfLcmOpOcc) -> Plan {
+    Plan {
         cluster_uid: "cluster-1".into(),
         namespace: "default".into(),
         steps: op.steps.iter().map(|log| log.step.clone()).collect(),
@@ -103,7 +100,14 @@ fn every_command(op: &VnfLcmOpOcc) -> Vec<Command> {
         kept: Vec::new(),
         patches: 0,
         inventory: Vec::new(),
-    };
+    }
+}
+
+/// Everything that can be asked, also what only a runner asks, sensible or not.
+fn every_command(op: &VnfLcmOpOcc) -> Vec<Command> {
+    let at = later();
+    let mut all: Vec<Command> = calls().into_iter().map(|(_, call)| call).collect();
+    let plan = same_plan(op);
     let problem = Problem::new(500, "cause");
     all.extend([
         Command::RequestGrant { at },

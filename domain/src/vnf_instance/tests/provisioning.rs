@@ -57,9 +57,26 @@ fn beside(world: World) -> World {
 
 /// Each situation of an instance, by a sentence.
 fn situations() -> Vec<(&'static str, World)> {
-    let fresh = World::new;
-    let active = World::instantiated;
-    let make = || instantiate_params(2);
+    let mut all = not_instantiated();
+    all.extend(scaled_and_healed());
+    all.extend(modified());
+    all.extend(terminated());
+    all
+}
+
+fn make() -> Params {
+    instantiate_params(2)
+}
+
+fn fresh() -> World {
+    World::new()
+}
+
+fn active() -> World {
+    World::instantiated()
+}
+
+fn not_instantiated() -> Vec<(&'static str, World)> {
     vec![
         ("created", fresh()),
         ("instantiate, STARTING", started(fresh(), make())),
@@ -97,6 +114,11 @@ fn situations() -> Vec<(&'static str, World)> {
             "terminate of leftovers, FAILED",
             given_up(given_up(fresh(), make()), terminate()),
         ),
+    ]
+}
+
+fn scaled_and_healed() -> Vec<(&'static str, World)> {
+    vec![
         ("instantiated", active()),
         (
             "scale, PROCESSING",
@@ -119,6 +141,11 @@ fn situations() -> Vec<(&'static str, World)> {
         }),
         ("heal, FAILED_TEMP", halted(active(), heal())),
         ("heal, FAILED", given_up(active(), heal())),
+    ]
+}
+
+fn modified() -> Vec<(&'static str, World)> {
+    vec![
         ("modify, PROCESSING", started(active(), rename())),
         (
             "modify after a failed scale, PROCESSING",
@@ -128,6 +155,11 @@ fn situations() -> Vec<(&'static str, World)> {
             "modify of a created one, PROCESSING",
             started(fresh(), rename()),
         ),
+    ]
+}
+
+fn terminated() -> Vec<(&'static str, World)> {
+    vec![
         (
             "terminate, PROCESSING",
             until(active(), terminate(), at_point(ErrorPoint::PreVimControl)),

@@ -1,0 +1,260 @@
+//! What each command means where the instance stands.
+
+use super::{Effect, Rejection, Remains, VnfInstance, VnfInstanceCommand, VnfInstanceEvent};
+use crate::ids::VnfLcmOpOccId;
+use crate::lcm_op_occ::plan::{ManagedObject, Vnfc};
+use crate::operation::OperationState;
+use crate::time::Timestamp;
+
+/// Turns a command into facts, or refuses it.
+///
+/// # Errors
+///
+/// [`Rejection`] when the instance does not exist or its recorded state forbids the command.
+pub fn decide(
+    state: Option<&VnfInstance>,
+    command: VnfInstanceCommand,
+) -> Result<Vec<VnfInstanceEvent>, Rejection> {
+    match (state, command) {
+        (
+            None,
+            VnfInstanceCommand::Create {
+                at,
+                id,
+                by,
+                tenant,
+                product,
+                info,
+            },
+        ) => Ok(vec![VnfInstanceEvent::VnfIdentifierCreated {
+            at,
+            id,
+            by,
+            tenant,
+            product,
+            info,
+        }]),
+        (Some(_), VnfInstanceCommand::Create { .. }) => Err(Rejection::Exists),
+        (None, _) => Err(Rejection::NotFound),
+        (Some(instance), _) if instance.deleted => Err(Rejection::NotFound),
+        (Some(instance), command) => instance.decide_living(command),
+    }
+}
+
+impl VnfInstance {
+    fn decide_living(
+        &self,
+        command: VnfInstanceCommand,
+    ) -> Result<Vec<VnfInstanceEvent>, Rejection> {
+        match command {
+            VnfInstanceCommand::Create { .. } => Err(Rejection::Exists),
+            VnfInstanceCommand::Claim {
+                at,
+                op,
+                operation,
+                overlay,
+                changes_vnfd,
+            } => {
+                self.may_begin(operation, changes_vnfd)?;
+                Ok(vec![VnfInstanceEvent::OperationClaimed {
+                    at,
+                    op,
+                    operation,
+                    overlay,
+                }])
+            }
+            VnfInstanceCommand::Halt { at, op } => {
+                self.must_hold(&op)?;
+                Ok(vec![VnfInstanceEvent::OperationHalted { at, op }])
+            }
+            VnfInstanceCommand::Resume {
+                at,
+                op,
+                rolling_back,
+            } => {
+                self.must_hold(&op)?;
+                self.must_be_alone()?;
+                Ok(vec![VnfInstanceEvent::OperationResumed {
+                    at,
+                    op,
+                    rolling_back,
+                }])
+            }
+            VnfInstanceCommand::Complete { at, op, effect } => self.complete(at, op, effect),
+            VnfInstanceCommand::GiveUp { at, op, remains } => self.give_up(at, op, remains),
+            VnfInstanceCommand::TakeBack {
+                at,
+                op,
+                vnfcs,
+                objects,
+            } => self.take_back(at, op, vnfcs, &objects),
+            VnfInstanceCommand::ObserveVnfcs { at, vnfcs } => Ok(self.observe(at, vnfcs)),
+            VnfInstanceCommand::Delete { at, by, tenant } => {
+                self.may_be_deleted()?;
+                Ok(vec![VnfInstanceEvent::VnfIdentifierDeleted {
+                    at,
+                    by,
+                    tenant,
+                }])
+            }
+        }
+    }
+
+    fn must_hold(&self, op: &VnfLcmOpOccId) -> Result<(), Rejection> {
+        let holds = self.claim.as_ref().is_some_and(|claim| claim.op == *op);
+        if holds || self.beside.as_ref() == Some(op) {
+            return Ok(());
+        }
+        Err(Rejection::NotTheHolder { op: op.clone() })
+    }
+
+    pub(super) fn must_be_alone(&self) -> Result<(), Rejection> {
+        match &self.beside {
+            None => Ok(()),
+            Some(op) => Err(Rejection::NotNow(format!(
+                "MODIFY_INFO operation {op} is changing the VNF instance; try again when it has ended"
+            ))),
+        }
+    }
+
+    fn complete(
+        &self,
+        at: Timestamp,
+        op: VnfLcmOpOccId,
+        effect: Effect,
+    ) -> Result<Vec<VnfInstanceEvent>, Rejection> {
+        self.must_hold(&op)?;
+        let mut events = match effect {
+            Effect::Instantiated(info) => vec![VnfInstanceEvent::Instantiated { at, info }],
+            Effect::Scaled { levels, vnfcs } => {
+                vec![VnfInstanceEvent::Scaled { at, levels, vnfcs }]
+            }
+            Effect::Healed { vnfcs, objects } => {
+                vec![VnfInstanceEvent::Healed { at, vnfcs, objects }]
+            }
+            Effect::InfoModified { changes, product } => {
+                let (info, overlay) = self.modified(&changes);
+                vec![VnfInstanceEvent::VnfInfoModified {
+                    at,
+                    op: op.clone(),
+                    info,
+                    overlay,
+                    product,
+                }]
+            }
+            Effect::Terminated => vec![VnfInstanceEvent::Terminated { at }],
+        };
+        events.push(VnfInstanceEvent::OperationReleased {
+            at,
+            op,
+            outcome: OperationState::Completed,
+        });
+        Ok(events)
+    }
+
+    fn give_up(
+        &self,
+        at: Timestamp,
+        op: VnfLcmOpOccId,
+        remains: Remains,
+    ) -> Result<Vec<VnfInstanceEvent>, Rejection> {
+        self.must_hold(&op)?;
+        self.must_be_alone()?;
+        let mut events = if self.instantiated.is_some() {
+            self.renamed(at, &remains.objects)
+        } else {
+            vec![self.left_behind(at, remains)]
+        };
+        events.push(VnfInstanceEvent::OperationReleased {
+            at,
+            op,
+            outcome: OperationState::Failed,
+        });
+        Ok(events)
+    }
+
+    /// What is in the cluster now: what the operation left, and of what was left before whatever it did not
+    /// see go. An operation that failed before it had a plan has seen nothing.
+    fn left_behind(&self, at: Timestamp, remains: Remains) -> VnfInstanceEvent {
+        let Remains {
+            leftovers,
+            gone,
+            objects: _,
+            cluster_uid,
+        } = remains;
+        let stands = |old: &&ManagedObject| {
+            !gone.iter().any(|object| object.is(&old.object))
+                && !leftovers.iter().any(|new| new.object.is(&old.object))
+        };
+        let mut objects: Vec<ManagedObject> =
+            self.leftovers.iter().filter(stands).cloned().collect();
+        objects.extend(leftovers);
+        let cluster_uid = if objects.is_empty() {
+            None
+        } else {
+            cluster_uid.or_else(|| self.leftovers_cluster.clone())
+        };
+        VnfInstanceEvent::LeftoversRecorded {
+            at,
+            objects,
+            cluster_uid,
+        }
+    }
+
+    fn take_back(
+        &self,
+        at: Timestamp,
+        op: VnfLcmOpOccId,
+        vnfcs: Option<Vec<Vnfc>>,
+        objects: &[ManagedObject],
+    ) -> Result<Vec<VnfInstanceEvent>, Rejection> {
+        self.must_hold(&op)?;
+        let mut events = vnfcs.map_or_else(Vec::new, |vnfcs| self.observe(at, vnfcs));
+        events.extend(self.renamed(at, objects));
+        events.push(VnfInstanceEvent::OperationReleased {
+            at,
+            op,
+            outcome: OperationState::RolledBack,
+        });
+        Ok(events)
+    }
+
+    /// Objects that were made again have other UIDs than recorded: without them nothing could be done with
+    /// them later, for what has another UID is not ours.
+    fn renamed(&self, at: Timestamp, objects: &[ManagedObject]) -> Vec<VnfInstanceEvent> {
+        let known = match &self.instantiated {
+            Some(info) => &info.objects,
+            None => &self.leftovers,
+        };
+        let uid_now = |old: &ManagedObject| {
+            let found = objects.iter().find(|new| new.object.is(&old.object));
+            found.map_or_else(|| old.uid.clone(), |new| new.uid.clone())
+        };
+        let now: Vec<ManagedObject> = known
+            .iter()
+            .map(|old| ManagedObject {
+                uid: uid_now(old),
+                ..old.clone()
+            })
+            .collect();
+        if now == *known {
+            return Vec::new();
+        }
+        if self.instantiated.is_some() {
+            return vec![VnfInstanceEvent::ObjectsObserved { at, objects: now }];
+        }
+        let cluster_uid = self.leftovers_cluster.clone();
+        vec![VnfInstanceEvent::LeftoversRecorded {
+            at,
+            objects: now,
+            cluster_uid,
+        }]
+    }
+
+    fn observe(&self, at: Timestamp, vnfcs: Vec<Vnfc>) -> Vec<VnfInstanceEvent> {
+        if self.instantiated.is_none() || self.vnfcs() == vnfcs {
+            return Vec::new();
+        }
+        vec![VnfInstanceEvent::VnfcsObserved { at, vnfcs }]
+    }
+}
