@@ -2,9 +2,11 @@
 
 use crate::error::primary;
 use crate::{DbError, DbOptions};
+use sqlx::error::DatabaseError;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions, Connection, PgPool, SqlitePool};
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
@@ -77,8 +79,8 @@ fn refused(target: &str, error: sqlx::Error) -> DbError {
     let target = target.to_owned();
     let code = error
         .as_database_error()
-        .and_then(|said| said.code())
-        .map(|code| code.into_owned());
+        .and_then(DatabaseError::code)
+        .map(Cow::into_owned);
     match (code.as_deref(), &error) {
         (Some("3D000"), _) => DbError::Absent { target },
         (Some("28P01" | "28000"), _) => DbError::Credentials {
@@ -126,7 +128,7 @@ async fn open_sqlite(path: &Path, options: DbOptions) -> Result<Pools, DbError> 
 fn unopened(target: String, error: sqlx::Error) -> DbError {
     let said = error.as_database_error();
     let code = said
-        .and_then(|said| said.code())
+        .and_then(DatabaseError::code)
         .and_then(|code| primary(&code));
     match code {
         Some(26) => DbError::NotADatabase { target },

@@ -99,9 +99,7 @@ impl Database {
         let begun = Box::pin(async {
             match &*self.pools {
                 Pools::Postgres { pool } => pool.begin().await.map(Open::Postgres),
-                Pools::Sqlite { writer, .. } => {
-                    writer.begin_with("BEGIN IMMEDIATE").await.map(Open::Sqlite)
-                }
+                Pools::Sqlite { writer, .. } => begin_immediate(writer).await.map(Open::Sqlite),
             }
         });
         in_time(self.dialect(), begun).await.map(Tx)
@@ -301,6 +299,18 @@ impl Tx {
             }
         });
         in_time(dialect, undone).await
+    }
+}
+
+/// SQLite ends a transaction by itself when the disk is full or broken, and sqlx then believes for ever that the
+/// connection is in one. As there is one writer only, nothing could be written any more; so it is replaced.
+async fn begin_immediate(writer: &SqlitePool) -> Result<Transaction<'static, Sqlite>, sqlx::Error> {
+    match writer.begin_with("BEGIN IMMEDIATE").await {
+        Err(sqlx::Error::InvalidSavePointStatement) => {
+            writer.acquire().await?.close().await?;
+            writer.begin_with("BEGIN IMMEDIATE").await
+        }
+        other => other,
     }
 }
 

@@ -1,6 +1,7 @@
 //! What goes wrong with a database, by what the caller or the operator does about it.
 
 use crate::Dialect;
+use std::borrow::Cow;
 
 /// An error of the database. Its text is for operators and holds no password.
 #[derive(Debug, thiserror::Error)]
@@ -101,10 +102,7 @@ impl DbError {
     pub(crate) fn of(dialect: Dialect, error: sqlx::Error) -> Self {
         match &error {
             sqlx::Error::Database(said) => {
-                let code = said
-                    .code()
-                    .map(|code| code.into_owned())
-                    .unwrap_or_default();
+                let code = said.code().map(Cow::into_owned).unwrap_or_default();
                 let why = said.message().to_owned();
                 let name = said.constraint().map(str::to_owned);
                 let sorted = match dialect {

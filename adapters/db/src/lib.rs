@@ -14,6 +14,8 @@ mod owner;
 mod run;
 #[cfg(feature = "testing")]
 pub mod testing;
+#[cfg(test)]
+mod tests;
 mod value;
 
 pub use database::{Database, DbOptions, Tx};
