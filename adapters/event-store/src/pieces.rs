@@ -37,16 +37,16 @@ impl Pieces {
     ) -> PortResult<()> {
         let count = count(bytes);
         for (index, piece) in pieces(bytes).enumerate() {
-            let sealed = sealer.seal(&self.place(owner, index, count), piece)?;
+            let content = sealer.seal(&self.place(owner, index, count), piece)?;
             let (sql, args) = match self {
                 Self::Blob => (
                     "INSERT INTO blob_chunks (digest, chunk, content) VALUES ($1, $2, $3)",
-                    args![owner, index, sealed],
+                    args![owner, index, content],
                 ),
                 Self::Package => (
                     "INSERT INTO package_chunks (package_id, chunk, content, chunks) \
                      VALUES ($1, $2, $3, $4)",
-                    args![owner, index, sealed, count],
+                    args![owner, index, content, count],
                 ),
             };
             tx.execute(sql, args).await.map_err(port)?;
@@ -62,8 +62,8 @@ impl Pieces {
             if count != rows.len() {
                 return Err(PortError::Corrupt(format!("{owner} lacks pieces")));
             }
-            let sealed = row.bytes(1).map_err(port)?;
-            bytes.extend(sealer.open(&self.place(owner, index, count), &sealed)?);
+            let content = row.bytes(1).map_err(port)?;
+            bytes.extend(sealer.open(&self.place(owner, index, count), &content)?);
         }
         Ok(bytes)
     }

@@ -94,13 +94,13 @@ mod tests {
     fn what_is_sealed_opens_at_its_place_under_its_key_only() {
         let sealer = Sealer::new(&KeyFile::from_bytes([1; 32]));
         let other = Sealer::new(&KeyFile::from_bytes([2; 32]));
-        let sealed = sealer.seal("here", b"text").unwrap();
-        assert_eq!(sealer.open("here", &sealed).unwrap(), b"text");
-        assert!(!sealed.windows(4).any(|w| w == b"text"));
+        let hidden = sealer.seal("here", b"text").unwrap();
+        assert_eq!(sealer.open("here", &hidden).unwrap(), b"text");
+        assert!(!hidden.windows(4).any(|w| w == b"text"));
         for refused in [
-            sealer.open("there", &sealed),
-            other.open("here", &sealed),
-            sealer.open("here", &sealed[..20]),
+            sealer.open("there", &hidden),
+            other.open("here", &hidden),
+            sealer.open("here", &hidden[..20]),
             sealer.open("here", b""),
         ] {
             assert!(matches!(refused, Err(PortError::Corrupt(_))));

@@ -271,9 +271,9 @@ pub(crate) async fn check_fence(
     fence: &Fence,
     changes: &[WorkChange],
 ) -> PortResult<()> {
-    let changed = changes.iter().any(|change| *op_of(change) == fence.op);
+    let wants_more = changes.iter().any(|change| *op_of(change) == fence.op);
     let dialect = tx.dialect();
-    let lock = if changed {
+    let lock = if wants_more {
         dialect.for_update()
     } else {
         dialect.for_share()

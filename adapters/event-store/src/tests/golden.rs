@@ -23,7 +23,7 @@ fn folder(aggregate: &str) -> PathBuf {
 
 /// The forms of one event, oldest first.
 fn forms(aggregate: &str, name: &str) -> Vec<PathBuf> {
-    (1..)
+    (1..1000)
         .map(|n| folder(aggregate).join(format!("{name}.{n}.json")))
         .take_while(|path| path.exists())
         .collect()

@@ -130,7 +130,7 @@ async fn a_reader_with_a_cursor_loses_nothing_under_concurrent_writers() {
                 seen
             }
         };
-        let seen = tokio::time::timeout(std::time::Duration::from_secs(60), reader)
+        let seen = tokio::time::timeout(std::time::Duration::from_mins(1), reader)
             .await
             .unwrap();
         writers.join_all().await;
@@ -425,9 +425,9 @@ async fn a_long_unit_is_written_whole() {
         let many = (0..230)
             .map(|step| VnfLcmOpOccEvent::StepStarted { at: at(2), step })
             .collect();
-        let long = of_op(&log, "o", many).await;
+        let steps = of_op(&log, "o", many).await;
         assert_eq!(
-            append(&log, vec![long]).await.unwrap(),
+            append(&log, vec![steps]).await.unwrap(),
             (2..=231).collect::<Vec<u64>>()
         );
         assert_gapless(&log).await;

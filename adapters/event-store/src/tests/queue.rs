@@ -103,7 +103,7 @@ async fn the_next_one_waits_for_the_former_of_its_instance() {
         );
         assert_eq!(
             queue.due(at(60), 10, 60_000).await.unwrap(),
-            [failed.clone()]
+            std::slice::from_ref(&failed)
         );
         queue
             .record(&Delivery {

@@ -150,8 +150,8 @@ async fn a_key_file_is_made_for_an_empty_sqlite_file_only() {
     let database = test.open().await;
     let made = KeyFile::load_or_create(&path, &database).await.unwrap();
     Stores::open(database.clone(), &made).await.unwrap();
-    let mode = std::os::unix::fs::PermissionsExt::mode(&path.metadata().unwrap().permissions());
-    assert_eq!(mode & 0o777, 0o600);
+    let bits = std::os::unix::fs::PermissionsExt::mode(&path.metadata().unwrap().permissions());
+    assert_eq!(bits & 0o777, 0o600);
     let again = KeyFile::load_or_create(&path, &database).await.unwrap();
     Stores::open(database.clone(), &again).await.unwrap();
 

@@ -61,7 +61,7 @@ async fn a_package_is_kept_changed_and_deleted() {
         assert_eq!(packages.content(&id).await.unwrap(), None);
 
         let content = vec![5; 700_000];
-        packages.put_content(&id, &[1; 300_000]).await.unwrap();
+        packages.put_content(&id, &vec![1; 300_000]).await.unwrap();
         packages.put_content(&id, &content).await.unwrap();
         assert!(packages.content(&id).await.unwrap() == Some(content));
         let done = onboarded("pkg-2");
@@ -102,21 +102,23 @@ async fn a_package_is_kept_changed_and_deleted() {
         assert_eq!(status(second), 409, "one ONBOARDED package for each VNFD");
         assert_eq!(packages.list().await.unwrap().len(), 2);
 
+        test.remove().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_enabled_package_is_disabled_before_it_is_deleted() {
+    for test in databases().await {
+        let packages = stores(&test).await.packages;
+        let id = VnfPkgId::parse("pkg-2").unwrap();
+        let disabled = onboarded("pkg-2");
         let enabled = PackageRecord {
             enabled: true,
-            ..done
+            ..disabled.clone()
         };
-        assert!(
-            packages
-                .update(&enabled, OnboardingState::Onboarded)
-                .await
-                .unwrap()
-        );
+        packages.create(&enabled).await.unwrap();
+        packages.put_content(&id, b"csar").await.unwrap();
         assert_eq!(status(packages.delete(&id).await), 409);
-        let disabled = PackageRecord {
-            enabled: false,
-            ..enabled
-        };
         assert!(
             packages
                 .update(&disabled, OnboardingState::Onboarded)

@@ -58,9 +58,8 @@ fn instantiated() -> InstantiatedVnfInfo {
     }
 }
 
-fn samples() -> Vec<Event> {
-    let overlay = members(&json!({"extensions": {"mtu": 1500}}));
-    let first = match created("i") {
+fn begun() -> Event {
+    match created("i") {
         Event::VnfIdentifierCreated {
             at,
             by,
@@ -76,9 +75,13 @@ fn samples() -> Vec<Event> {
             info: info(),
         },
         other => other,
-    };
+    }
+}
+
+fn samples() -> Vec<Event> {
+    let overlay = members(&json!({"extensions": {"mtu": 1500}}));
     vec![
-        first,
+        begun(),
         Event::VnfInfoModified {
             at: at(1),
             op: op_id("o"),
@@ -106,6 +109,11 @@ fn samples() -> Vec<Event> {
             op: op_id("o"),
             outcome: OperationState::RolledBack,
         },
+    ]
+}
+
+fn later() -> Vec<Event> {
+    vec![
         Event::Instantiated {
             at: at(6),
             info: instantiated(),
@@ -144,7 +152,7 @@ fn samples() -> Vec<Event> {
 
 #[test]
 fn events_of_instances() {
-    let samples = samples();
+    let samples = [samples(), later()].concat();
     for (index, event) in samples.iter().enumerate() {
         assert_eq!(place(event), index, "a sample of each event, in order");
         check("VnfInstance", event.name(), event);

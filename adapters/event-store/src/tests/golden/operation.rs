@@ -240,10 +240,7 @@ fn forward() -> Vec<Event> {
             at: at(2),
             grant_id: GrantId::parse("g").unwrap(),
         },
-        Event::GrantRejected {
-            at: at(3),
-            problem: problem.clone(),
-        },
+        Event::GrantRejected { at: at(3), problem },
         Event::ProcessingStarted { at: at(4) },
         Event::PlanFixed {
             at: at(5),
@@ -266,6 +263,12 @@ fn forward() -> Vec<Event> {
             point: ErrorPoint::PreVimControl,
             attempt: 2,
         },
+    ]
+}
+
+fn steps_and_waits() -> Vec<Event> {
+    let problem = Problem::new(500, "quota exceeded").titled("Forbidden");
+    vec![
         Event::StepStarted { at: at(9), step: 0 },
         Event::StepSucceeded {
             at: at(10),
@@ -325,8 +328,8 @@ fn after_a_halt() -> Vec<Event> {
         },
         Event::RollbackStarted {
             at: at(18),
-            by: by.clone(),
-            tenant: tenant.clone(),
+            by,
+            tenant,
             undo,
         },
         Event::StepUndoStarted {
@@ -341,7 +344,7 @@ fn after_a_halt() -> Vec<Event> {
         Event::StepUndoFailed {
             at: at(21),
             undo: 1,
-            problem: problem.clone(),
+            problem,
             class: WaitClass::Unclassified,
         },
         Event::ReplicasRestored {
@@ -351,9 +354,15 @@ fn after_a_halt() -> Vec<Event> {
             to: 2,
         },
         Event::RollbackVerified { at: at(23) },
+    ]
+}
+
+fn ends() -> Vec<Event> {
+    let (by, tenant) = ("anonymous".to_owned(), Tenant::default_tenant());
+    vec![
         Event::OperationRolledBack {
             at: at(24),
-            problem,
+            problem: Problem::new(500, "quota exceeded"),
             inventory: Some(vec![vnfc()]),
             residue: vec!["CustomResourceDefinition/x: never removed".into()],
         },
@@ -390,7 +399,7 @@ fn after_a_halt() -> Vec<Event> {
 
 #[test]
 fn events_of_operations() {
-    let samples = [forward(), after_a_halt()].concat();
+    let samples = [forward(), steps_and_waits(), after_a_halt(), ends()].concat();
     for (index, event) in samples.iter().enumerate() {
         assert_eq!(place(event), index, "a sample of each event, in order");
         check("VnfLcmOpOcc", event.name(), event);
