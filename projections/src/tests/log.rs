@@ -6,7 +6,9 @@ use cairn_domain::ids::{SubscriptionId, Tenant, VnfInstanceId, VnfLcmOpOccId, Vn
 use cairn_domain::lcm_op_occ::{VnfLcmOpOcc, VnfLcmOpOccEvent};
 use cairn_domain::operation::{AdditionalParams, ErrorPoint, Operation, OperationState, Params};
 use cairn_domain::ports::{Appended, EventLog, KeyedAnswer, PortResult, Unit};
-use cairn_domain::subscription::{CallbackAuth, LccnSubscription, LccnSubscriptionEvent, Verbosity};
+use cairn_domain::subscription::{
+    CallbackAuth, LccnSubscription, LccnSubscriptionEvent, Verbosity,
+};
 use cairn_domain::time::Timestamp;
 use cairn_domain::vnf_instance::{VnfInfo, VnfInstance, VnfInstanceEvent, VnfProduct};
 use serde_json::{Map, json};
@@ -25,7 +27,10 @@ impl MemoryLog {
     pub(crate) fn append(&self, instance: Option<&str>, stream: &StreamId, bodies: Vec<EventBody>) {
         let mut events = self.events.lock().unwrap();
         let mut head = self.head.lock().unwrap();
-        let before = events.iter().filter(|event| event.stream == *stream).map(|event| event.sequence);
+        let before = events
+            .iter()
+            .filter(|event| event.stream == *stream)
+            .map(|event| event.sequence);
         let version = before.max().unwrap_or(0);
         for (sequence, body) in (version + 1..).zip(bodies) {
             *head += 1;
@@ -42,22 +47,40 @@ impl MemoryLog {
 
     /// Makes an event unreadable, as `read_after` would pass it over.
     pub(crate) fn lose(&self, position: u64) {
-        self.events.lock().unwrap().retain(|event| event.position != position);
+        self.events
+            .lock()
+            .unwrap()
+            .retain(|event| event.position != position);
     }
 
     pub(crate) fn of_instance(&self, id: &str, bodies: Vec<VnfInstanceEvent>) {
         let stream = StreamId::VnfInstance(instance_id(id));
-        self.append(Some(id), &stream, bodies.into_iter().map(EventBody::VnfInstance).collect());
+        self.append(
+            Some(id),
+            &stream,
+            bodies.into_iter().map(EventBody::VnfInstance).collect(),
+        );
     }
 
     pub(crate) fn of_op(&self, id: &str, instance: &str, bodies: Vec<VnfLcmOpOccEvent>) {
         let stream = StreamId::VnfLcmOpOcc(op_id(id));
-        self.append(Some(instance), &stream, bodies.into_iter().map(EventBody::VnfLcmOpOcc).collect());
+        self.append(
+            Some(instance),
+            &stream,
+            bodies.into_iter().map(EventBody::VnfLcmOpOcc).collect(),
+        );
     }
 
     pub(crate) fn of_subscription(&self, id: &str, bodies: Vec<LccnSubscriptionEvent>) {
         let stream = StreamId::LccnSubscription(subscription_id(id));
-        self.append(None, &stream, bodies.into_iter().map(EventBody::LccnSubscription).collect());
+        self.append(
+            None,
+            &stream,
+            bodies
+                .into_iter()
+                .map(EventBody::LccnSubscription)
+                .collect(),
+        );
     }
 }
 
@@ -93,7 +116,12 @@ impl EventLog for MemoryLog {
     async fn read_after(&self, position: u64, limit: u32) -> PortResult<Vec<Envelope>> {
         let events = self.events.lock().unwrap();
         let limit = usize::try_from(limit).unwrap();
-        Ok(events.iter().filter(|event| event.position > position).take(limit).cloned().collect())
+        Ok(events
+            .iter()
+            .filter(|event| event.position > position)
+            .take(limit)
+            .cloned()
+            .collect())
     }
 
     async fn of_instance(&self, _id: &VnfInstanceId) -> PortResult<Vec<Envelope>> {
@@ -139,7 +167,10 @@ pub(crate) fn created(id: &str, tenant: &Tenant) -> VnfInstanceEvent {
             vnf_software_version: "1.0".into(),
             vnfd_version: "1.0".into(),
         },
-        info: VnfInfo { vnf_instance_name: Some("Größe".into()), ..VnfInfo::default() },
+        info: VnfInfo {
+            vnf_instance_name: Some("Größe".into()),
+            ..VnfInfo::default()
+        },
     }
 }
 
@@ -152,7 +183,10 @@ pub(crate) fn deleted(tenant: &Tenant) -> VnfInstanceEvent {
 }
 
 pub(crate) fn observed(second: i64) -> VnfInstanceEvent {
-    VnfInstanceEvent::VnfcsObserved { at: at(second), vnfcs: Vec::new() }
+    VnfInstanceEvent::VnfcsObserved {
+        at: at(second),
+        vnfcs: Vec::new(),
+    }
 }
 
 pub(crate) fn started(id: &str, instance: &str, tenant: &Tenant) -> VnfLcmOpOccEvent {
@@ -164,7 +198,10 @@ pub(crate) fn started(id: &str, instance: &str, tenant: &Tenant) -> VnfLcmOpOccE
         by: "anonymous".into(),
         tenant: tenant.clone(),
         request: request.as_object().cloned().unwrap(),
-        params: Params::Heal { vnfcs: vec!["a".into()], cause: None },
+        params: Params::Heal {
+            vnfcs: vec!["a".into()],
+            cause: None,
+        },
         additional: AdditionalParams::default(),
         inventory: Vec::new(),
     }
@@ -200,7 +237,11 @@ pub(crate) fn recorded() -> MemoryLog {
         };
         log.of_instance(&instance, vec![claimed]);
         for point in ErrorPoint::ALL {
-            let reached = VnfLcmOpOccEvent::ErrorPointReached { at: at(2), point, attempt: 1 };
+            let reached = VnfLcmOpOccEvent::ErrorPointReached {
+                at: at(2),
+                point,
+                attempt: 1,
+            };
             log.of_op(&op, &instance, vec![reached]);
         }
         let completed = VnfLcmOpOccEvent::OperationCompleted {

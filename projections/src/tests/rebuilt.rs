@@ -17,11 +17,21 @@ async fn a_rebuild_gives_the_same_bytes() {
     for test in databases().await {
         let database = test.open().await;
         let log = Arc::new(MemoryLog::default());
-        let rows = Projections::open(database.clone(), log.clone()).await.unwrap();
+        let rows = Projections::open(database.clone(), log.clone())
+            .await
+            .unwrap();
         // Live, in pieces as small as they come.
         for event in recorded().read_after(0, 1000).await.unwrap() {
-            let Envelope { stream, vnf_instance_id, body, position, .. } = event;
-            let instance = vnf_instance_id.as_ref().map(cairn_domain::ids::VnfInstanceId::as_str);
+            let Envelope {
+                stream,
+                vnf_instance_id,
+                body,
+                position,
+                ..
+            } = event;
+            let instance = vnf_instance_id
+                .as_ref()
+                .map(cairn_domain::ids::VnfInstanceId::as_str);
             log.append(instance, &stream, vec![body]);
             rows.catch_up(position).await.unwrap();
         }
@@ -36,8 +46,15 @@ async fn a_rebuild_gives_the_same_bytes() {
         let names = database.fetch_all(names, args![]).await.unwrap();
         assert_eq!(names.len(), 4, "the new tables have become the old ones");
         log.of_instance("i0", vec![observed(8)]);
-        let i0 = rows.instance(&Tenant::default_tenant(), &instance_id("i0")).await.unwrap();
-        assert_eq!(i0.unwrap().state.changed_at, at(8), "what was swapped in goes on");
+        let i0 = rows
+            .instance(&Tenant::default_tenant(), &instance_id("i0"))
+            .await
+            .unwrap();
+        assert_eq!(
+            i0.unwrap().state.changed_at,
+            at(8),
+            "what was swapped in goes on"
+        );
         test.remove().await;
     }
 }
@@ -47,7 +64,9 @@ async fn a_crash_in_the_middle_of_a_batch_loses_and_repeats_nothing() {
     for test in databases().await {
         let database = test.open().await;
         let log = Arc::new(recorded());
-        let rows = Projections::open(database.clone(), log.clone()).await.unwrap();
+        let rows = Projections::open(database.clone(), log.clone())
+            .await
+            .unwrap();
         rows.bring(&model::live(), 10, 10).await.unwrap();
         let events = log.read_after(10, 20).await.unwrap();
         let events: Vec<&Envelope> = events.iter().collect();
@@ -76,7 +95,9 @@ async fn several_replicas_catch_up_together() {
             let (database, log) = (test.open().await, log.clone());
             replicas.spawn(async move {
                 let rows = Projections::open(database, log.clone()).await.unwrap();
-                rows.bring(&model::live(), log.head().await.unwrap(), 5).await.unwrap();
+                rows.bring(&model::live(), log.head().await.unwrap(), 5)
+                    .await
+                    .unwrap();
             });
         }
         replicas.join_all().await;
@@ -92,8 +113,14 @@ async fn several_replicas_catch_up_together() {
 async fn reads_go_on_while_read_models_are_made_anew() {
     for test in databases().await {
         let log = Arc::new(recorded());
-        let rows = Arc::new(Projections::open(test.open().await, log.clone()).await.unwrap());
-        let other = Projections::open(test.open().await, log.clone()).await.unwrap();
+        let rows = Arc::new(
+            Projections::open(test.open().await, log.clone())
+                .await
+                .unwrap(),
+        );
+        let other = Projections::open(test.open().await, log.clone())
+            .await
+            .unwrap();
         let mine = Tenant::default_tenant();
         let mut rebuilding = JoinSet::new();
         {
@@ -121,7 +148,9 @@ async fn a_table_of_another_shape_is_made_anew_when_opened() {
     for test in databases().await {
         let database = test.open().await;
         let log = Arc::new(recorded());
-        let old = Projections::open(database.clone(), log.clone()).await.unwrap();
+        let old = Projections::open(database.clone(), log.clone())
+            .await
+            .unwrap();
         old.rebuild().await.unwrap();
         let right = dump(&database).await;
         for sql in [
@@ -132,8 +161,13 @@ async fn a_table_of_another_shape_is_made_anew_when_opened() {
             database.execute(sql, args![]).await.unwrap();
         }
         let refused = old.subscriptions(&Tenant::default_tenant()).await;
-        assert!(matches!(refused, Err(PortError::Unavailable(_))), "the shape is another's");
-        Projections::open(database.clone(), log.clone()).await.unwrap();
+        assert!(
+            matches!(refused, Err(PortError::Unavailable(_))),
+            "the shape is another's"
+        );
+        Projections::open(database.clone(), log.clone())
+            .await
+            .unwrap();
         assert_eq!(dump(&database).await, right);
         test.remove().await;
     }
