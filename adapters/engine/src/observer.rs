@@ -1,7 +1,7 @@
 //! Keeps an eye on halted operations: when what one waited for has come, its record says that a retry would
 //! succeed now. It never leaves `FAILED_TEMP` by itself, and never writes to a cluster.
 
-use crate::runner::Runner;
+use crate::runner::{Runner, recorded_uids};
 use crate::unit::{Session, UnitError};
 use cairn_domain::ids::Tenant;
 use cairn_domain::lcm_op_occ::plan::{Action, StepResult, StepState};
@@ -100,6 +100,7 @@ async fn scope(runner: &Runner, op: &VnfLcmOpOcc) -> Result<Option<Scope>, PortE
         instance: instance.id.clone(),
         operation: op.id.clone(),
         known_operations: known(&instance),
+        recorded_uids: recorded_uids(&instance, op),
         package_digest: String::new(),
         namespace: op
             .plan

@@ -10,6 +10,8 @@ mod steps;
 mod waits;
 mod work;
 
+pub(crate) use plan::recorded_uids;
+
 use crate::bodies::StoredBodies;
 use crate::faults::FaultBoard;
 use crate::supervised::spawn;

@@ -29,16 +29,20 @@ pub(crate) fn labelled(scope: &Scope, object: &Value) -> bool {
     json::label(object, INSTANCE) == Some(scope.instance.as_str())
 }
 
-/// Whether an object was written by a recorded operation of the scope's instance.
+/// Whether an object is recorded as this instance's by its UID, or was written by a recorded operation of it.
 pub(crate) fn written_by_us(scope: &Scope, object: &Value) -> bool {
     labelled(scope, object)
-        && json::annotation(object, OPERATION).is_some_and(|id| {
-            id == scope.operation.as_str()
-                || scope
-                    .known_operations
-                    .iter()
-                    .any(|known| known.as_str() == id)
-        })
+        && (scope
+            .recorded_uids
+            .iter()
+            .any(|known| known.0 == json::uid(object))
+            || json::annotation(object, OPERATION).is_some_and(|id| {
+                id == scope.operation.as_str()
+                    || scope
+                        .known_operations
+                        .iter()
+                        .any(|known| known.as_str() == id)
+            }))
 }
 
 /// Whether an object is ours: our label, and the recorded UID or an operation of ours.

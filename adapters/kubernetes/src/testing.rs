@@ -13,6 +13,7 @@ pub(crate) fn scope() -> Scope {
         instance: VnfInstanceId::parse("instance-1").unwrap(),
         operation: VnfLcmOpOccId::parse("operation-1").unwrap(),
         known_operations: Vec::new(),
+        recorded_uids: Vec::new(),
         package_digest: "digest".into(),
         namespace: "ns".into(),
         take_over: false,

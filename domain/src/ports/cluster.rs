@@ -20,6 +20,8 @@ pub struct Scope {
     pub operation: VnfLcmOpOccId,
     /// Operations of this instance whose intents are recorded; what carries another id is not ours.
     pub known_operations: Vec<VnfLcmOpOccId>,
+    /// UIDs recorded for objects of this instance: with our label they are ours, whoever wrote them last.
+    pub recorded_uids: Vec<Uid>,
     /// Digest of the package: annotation `cairn.dev/package-digest`.
     pub package_digest: String,
     /// Namespace of objects that name none.

@@ -4,6 +4,7 @@ use super::work::{Backoff, Stop, Work};
 use crate::bodies::Keeper;
 use crate::unit::Session;
 use cairn_domain::lcm_op_occ::{VnfLcmOpOcc, VnfLcmOpOccCommand as Command};
+use cairn_domain::object::Uid;
 use cairn_domain::operation::Params;
 use cairn_domain::planning::{Inputs, check_cluster, plan, recheck, survey_request};
 use cairn_domain::ports::{
@@ -189,6 +190,7 @@ impl Work {
             instance: instance.id.clone(),
             operation: op.id.clone(),
             known_operations: instance.operations.clone(),
+            recorded_uids: recorded_uids(instance, op),
             package_digest: record.and_then(|r| r.checksum).unwrap_or_default(),
             namespace,
             take_over: op.additional.take_over,
@@ -199,4 +201,11 @@ impl Work {
     pub(super) async fn session(&self) -> Result<Session, Stop> {
         self.load().await
     }
+}
+
+/// The UIDs that the records of an instance and its operation name.
+pub(crate) fn recorded_uids(instance: &VnfInstance, op: &VnfLcmOpOcc) -> Vec<Uid> {
+    let recorded = instance.instantiated.as_ref().map_or(&instance.leftovers, |info| &info.objects);
+    let made = op.objects();
+    recorded.iter().chain(&made).filter_map(|managed| managed.uid.clone()).collect()
 }
