@@ -19,11 +19,7 @@ use std::process::ExitCode;
 /// Runs one command to its end and says by the exit code how it went.
 #[must_use]
 pub fn run(cli: Cli) -> ExitCode {
-    // Before anything speaks TLS. Whoever was faster installed the same.
-    let provider = tokio_rustls::rustls::crypto::ring::default_provider();
-    if provider.install_default().is_err() {
-        tracing::debug!("a TLS provider is installed already");
-    }
+    speak_tls();
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -43,6 +39,14 @@ pub fn run(cli: Cli) -> ExitCode {
             eprintln!("cairn: {failed:#}");
             ExitCode::FAILURE
         }
+    }
+}
+
+/// Chooses how TLS is spoken; before anything is reached by HTTP. Whoever was faster chose the same.
+pub fn speak_tls() {
+    let provider = tokio_rustls::rustls::crypto::ring::default_provider();
+    if provider.install_default().is_err() {
+        tracing::debug!("a TLS provider is installed already");
     }
 }
 

@@ -8,6 +8,8 @@ mod event;
 mod layout;
 mod operation;
 mod snapshot;
+#[cfg(test)]
+mod tests;
 mod timeline;
 mod words;
 

@@ -168,7 +168,7 @@ pub fn undo(steps: &[Step]) -> String {
     }
     let told: Vec<String> = ways
         .iter()
-        .map(|(way, times)| format!("{way} {times}"))
+        .map(|(way, times)| format!("{times} × {way}"))
         .collect();
     if told.is_empty() {
         "nothing to undo".to_owned()

@@ -1,0 +1,9 @@
+//! The program as its users meet it: a process with flags, files, signals, exit codes and text.
+
+mod demo;
+mod harness;
+mod help;
+mod history;
+mod package;
+mod serve;
+mod settings;
