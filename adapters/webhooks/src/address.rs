@@ -48,8 +48,13 @@ fn reach_v4(v4: Ipv4Addr) -> Reach {
     match (a, b, c) {
         (127, _, _) => Reach::Loopback,
         // RFC 1918, RFC 3927, RFC 6598 (carriers), RFC 2544 (benchmarks), RFC 6890.
-        (10, _, _) | (172, 16..=31, _) | (192, 168, _) | (169, 254, _) | (100, 64..=127, _)
-        | (198, 18..=19, _) | (192, 0, 0) => Reach::Private,
+        (10, _, _)
+        | (172, 16..=31, _)
+        | (192, 168, _)
+        | (169, 254, _)
+        | (100, 64..=127, _)
+        | (198, 18..=19, _)
+        | (192, 0, 0) => Reach::Private,
         (0 | 224..=255, _, _) => Reach::Nobody,
         _ => Reach::Public,
     }
@@ -98,8 +103,10 @@ impl Resolve for GuardedResolver {
         Box::pin(async move {
             let found: Vec<SocketAddr> =
                 tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
-            let allowed: Vec<SocketAddr> =
-                found.into_iter().filter(|address| rules.allow(address.ip())).collect();
+            let allowed: Vec<SocketAddr> = found
+                .into_iter()
+                .filter(|address| rules.allow(address.ip()))
+                .collect();
             if allowed.is_empty() {
                 return Err(refused(name.as_str()).into());
             }
@@ -110,7 +117,9 @@ impl Resolve for GuardedResolver {
 
 /// What a subscriber is told.
 pub(crate) fn refused(host: &str) -> String {
-    format!("{host} is a loopback, private or reserved address; such callbacks are not allowed here")
+    format!(
+        "{host} is a loopback, private or reserved address; such callbacks are not allowed here"
+    )
 }
 
 #[cfg(test)]
@@ -124,24 +133,56 @@ mod tests {
     #[test]
     fn only_public_addresses_are_called_by_default() {
         for inner in [
-            "127.0.0.1", "127.9.9.9", "10.1.2.3", "172.16.0.1", "172.31.255.255", "192.168.1.1",
-            "169.254.169.254", "100.64.0.1", "0.0.0.0", "224.0.0.1", "255.255.255.255", "240.0.0.1",
-            "::1", "::", "fe80::1", "fc00::1", "fd12::1", "ff02::1", "::ffff:127.0.0.1",
-            "::ffff:10.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::", "::127.0.0.1", "fec0::1",
+            "127.0.0.1",
+            "127.9.9.9",
+            "10.1.2.3",
+            "172.16.0.1",
+            "172.31.255.255",
+            "192.168.1.1",
+            "169.254.169.254",
+            "100.64.0.1",
+            "0.0.0.0",
+            "224.0.0.1",
+            "255.255.255.255",
+            "240.0.0.1",
+            "::1",
+            "::",
+            "fe80::1",
+            "fc00::1",
+            "fd12::1",
+            "ff02::1",
+            "::ffff:127.0.0.1",
+            "::ffff:10.0.0.1",
+            "64:ff9b::7f00:1",
+            "2002:7f00:1::",
+            "::127.0.0.1",
+            "fec0::1",
         ] {
             assert!(!allowed(AddressRules::default(), inner), "{inner}");
         }
-        for outer in ["8.8.8.8", "172.32.0.1", "100.128.0.1", "2001:4860:4860::8888", "::ffff:8.8.8.8"] {
+        for outer in [
+            "8.8.8.8",
+            "172.32.0.1",
+            "100.128.0.1",
+            "2001:4860:4860::8888",
+            "::ffff:8.8.8.8",
+        ] {
             assert!(allowed(AddressRules::default(), outer), "{outer}");
         }
     }
 
     #[test]
     fn loopback_and_private_are_allowed_apart() {
-        let loopback = AddressRules { allow_loopback: true, allow_private: false };
+        let loopback = AddressRules {
+            allow_loopback: true,
+            allow_private: false,
+        };
         assert!(allowed(loopback, "127.0.0.1") && allowed(loopback, "::1"));
         assert!(!allowed(loopback, "10.0.0.1"));
-        let private = AddressRules { allow_loopback: false, allow_private: true };
+        let private = AddressRules {
+            allow_loopback: false,
+            allow_private: true,
+        };
         assert!(allowed(private, "127.0.0.1") && allowed(private, "10.0.0.1"));
         assert!(!allowed(private, "0.0.0.0") && !allowed(private, "ff02::1"));
     }

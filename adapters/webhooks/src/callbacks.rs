@@ -15,12 +15,26 @@ use std::time::Duration;
 
 use crate::address::{AddressRules, GuardedResolver, refused};
 
-/// Longest time to connect.
-const CONNECT: Duration = Duration::from_secs(5);
-/// Longest time for a notification and its answer.
-const SEND: Duration = Duration::from_secs(10);
-/// Longest time for the test of a callback (SOL003 5.4.18.3.1).
-const TEST: Duration = Duration::from_secs(5);
+/// How long calls may take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// To connect.
+    pub(crate) connect: Duration,
+    /// For a notification and its answer.
+    pub(crate) send: Duration,
+    /// For the test of a callback (SOL003 5.4.18.3.1).
+    pub(crate) test: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(5),
+            send: Duration::from_secs(10),
+            test: Duration::from_secs(5),
+        }
+    }
+}
 
 /// Why callbacks cannot be made at all.
 #[derive(Debug, thiserror::Error)]
@@ -32,6 +46,7 @@ pub struct CallbackSetupError(#[source] reqwest::Error);
 pub struct HttpCallbacks {
     client: Client,
     rules: AddressRules,
+    limits: Limits,
     vault: Arc<dyn Vault>,
 }
 
@@ -42,20 +57,33 @@ impl HttpCallbacks {
     ///
     /// [`CallbackSetupError`] when TLS cannot be set up.
     pub fn try_new(vault: Arc<dyn Vault>, rules: AddressRules) -> Result<Self, CallbackSetupError> {
+        Self::with_limits(vault, rules, Limits::default())
+    }
+
+    pub(crate) fn with_limits(
+        vault: Arc<dyn Vault>,
+        rules: AddressRules,
+        limits: Limits,
+    ) -> Result<Self, CallbackSetupError> {
         let provider = tokio_rustls::rustls::crypto::ring::default_provider();
         if provider.install_default().is_err() {
             tracing::debug!("a TLS provider is installed already; it is used");
         }
         let client = Client::builder()
             .redirect(redirect::Policy::none())
-            .connect_timeout(CONNECT)
-            .timeout(SEND)
+            .connect_timeout(limits.connect)
+            .timeout(limits.send)
             .no_proxy()
             .user_agent(concat!("cairn/", env!("CARGO_PKG_VERSION")))
             .dns_resolver(Arc::new(GuardedResolver { rules }))
             .build()
             .map_err(CallbackSetupError)?;
-        Ok(Self { client, rules, vault })
+        Ok(Self {
+            client,
+            rules,
+            limits,
+            vault,
+        })
     }
 
     /// The address, if it may be called. Literal addresses never reach the resolver, so they are judged here.
@@ -75,26 +103,41 @@ impl HttpCallbacks {
     async fn password(&self, auth: &CallbackAuth) -> PortResult<Option<(String, Secret)>> {
         match auth {
             CallbackAuth::None => Ok(None),
-            CallbackAuth::Basic { user_name, password } => {
-                Ok(Some((user_name.clone(), self.vault.reveal(password).await?)))
-            }
+            CallbackAuth::Basic {
+                user_name,
+                password,
+            } => Ok(Some((
+                user_name.clone(),
+                self.vault.reveal(password).await?,
+            ))),
         }
     }
 
-    async fn post(&self, subscription: &LccnSubscription, body: &Value) -> Result<Response, String> {
+    async fn post(
+        &self,
+        subscription: &LccnSubscription,
+        body: &Value,
+    ) -> Result<Response, String> {
         let url = self.target(&subscription.callback_uri)?;
-        let credential =
-            self.password(&subscription.auth).await.map_err(|error| error.to_string())?;
+        let credential = self
+            .password(&subscription.auth)
+            .await
+            .map_err(|error| error.to_string())?;
         let request = self
             .client
             .post(url)
             .header(CONTENT_TYPE, "application/json")
             .header("Version", VNFLCM)
             .body(body.to_string());
-        with_basic(request, credential.as_ref().map(|(user, password)| (user.as_str(), password)))
-            .send()
-            .await
-            .map_err(why)
+        with_basic(
+            request,
+            credential
+                .as_ref()
+                .map(|(user, password)| (user.as_str(), password)),
+        )
+        .send()
+        .await
+        .map_err(why)
     }
 }
 
@@ -120,30 +163,50 @@ fn why(error: reqwest::Error) -> String {
 
 /// `Retry-After` in seconds; as a date it is ignored, the schedule is enough.
 fn retry_after_ms(response: &Response) -> Option<u64> {
-    let seconds: u64 = response.headers().get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
+    let seconds: u64 = response
+        .headers()
+        .get(RETRY_AFTER)?
+        .to_str()
+        .ok()?
+        .trim()
+        .parse()
+        .ok()?;
     seconds.checked_mul(1000)
 }
 
 #[async_trait]
 impl Callbacks for HttpCallbacks {
-    async fn test(&self, uri: &str, auth: &CallbackAuth, password: Option<&Secret>) -> PortResult<()> {
+    async fn test(
+        &self,
+        uri: &str,
+        auth: &CallbackAuth,
+        password: Option<&Secret>,
+    ) -> PortResult<()> {
         let unusable = |why: String| {
-            PortError::Refused(Problem::new(422, format!("callbackUri cannot be used: {why}")))
+            PortError::Refused(Problem::new(
+                422,
+                format!("callbackUri cannot be used: {why}"),
+            ))
         };
         let url = self.target(uri).map_err(unusable)?;
         let credential = match auth {
             CallbackAuth::None => None,
-            CallbackAuth::Basic { user_name, password: _ } => {
-                password.map(|password| (user_name.as_str(), password))
-            }
+            CallbackAuth::Basic {
+                user_name,
+                password: _,
+            } => password.map(|password| (user_name.as_str(), password)),
         };
-        let response = with_basic(self.client.get(url).timeout(TEST), credential)
+        let response = with_basic(self.client.get(url).timeout(self.limits.test), credential)
             .send()
             .await
-            .map_err(|error| unusable(format!("its test by GET was not answered: {}", why(error))))?;
+            .map_err(|error| {
+                unusable(format!("its test by GET was not answered: {}", why(error)))
+            })?;
         match response.status().as_u16() {
             204 => Ok(()),
-            other => Err(unusable(format!("its test by GET was answered with {other} instead of 204"))),
+            other => Err(unusable(format!(
+                "its test by GET was answered with {other} instead of 204"
+            ))),
         }
     }
 

@@ -11,6 +11,8 @@ mod address;
 mod callbacks;
 mod dispatcher;
 mod render;
+#[cfg(test)]
+mod tests;
 
 pub use address::AddressRules;
 pub use callbacks::{CallbackSetupError, HttpCallbacks};

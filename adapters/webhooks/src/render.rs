@@ -34,10 +34,12 @@ impl SolRenderer {
         let stream = StreamId::VnfLcmOpOcc(id.clone());
         let mut history = self.log.load(&stream).await?;
         history.retain(|envelope| envelope.position <= position);
-        let op = history.iter().fold(None, |op, envelope| match &envelope.body {
-            EventBody::VnfLcmOpOcc(event) => lcm_op_occ::evolve(op, event),
-            EventBody::VnfInstance(_) | EventBody::LccnSubscription(_) => op,
-        });
+        let op = history
+            .iter()
+            .fold(None, |op, envelope| match &envelope.body {
+                EventBody::VnfLcmOpOcc(event) => lcm_op_occ::evolve(op, event),
+                EventBody::VnfInstance(_) | EventBody::LccnSubscription(_) => op,
+            });
         Ok((last_at(history, position, &stream)?, op))
     }
 
@@ -51,9 +53,14 @@ impl SolRenderer {
 
 /// The event of a delivery: the last one of the history that was kept.
 fn last_at(mut history: Vec<Envelope>, position: u64, stream: &StreamId) -> PortResult<Envelope> {
-    history.pop().filter(|envelope| envelope.position == position).ok_or_else(|| {
-        PortError::Corrupt(format!("a delivery names position {position}, which is not in {stream}"))
-    })
+    history
+        .pop()
+        .filter(|envelope| envelope.position == position)
+        .ok_or_else(|| {
+            PortError::Corrupt(format!(
+                "a delivery names position {position}, which is not in {stream}"
+            ))
+        })
 }
 
 /// The instance as it was at a position.
@@ -63,22 +70,37 @@ pub(crate) async fn instance_at(
     position: u64,
 ) -> PortResult<Option<VnfInstance>> {
     let history = log.load(&StreamId::VnfInstance(id.clone())).await?;
-    let until_then = history.iter().filter(|envelope| envelope.position <= position);
-    Ok(until_then.fold(None, |instance, envelope| match &envelope.body {
-        EventBody::VnfInstance(event) => vnf_instance::evolve(instance, event),
-        EventBody::VnfLcmOpOcc(_) | EventBody::LccnSubscription(_) => instance,
-    }))
+    let until_then = history
+        .iter()
+        .filter(|envelope| envelope.position <= position);
+    Ok(
+        until_then.fold(None, |instance, envelope| match &envelope.body {
+            EventBody::VnfInstance(event) => vnf_instance::evolve(instance, event),
+            EventBody::VnfLcmOpOcc(_) | EventBody::LccnSubscription(_) => instance,
+        }),
+    )
 }
 
 #[async_trait]
 impl Renderer for SolRenderer {
-    async fn render(&self, delivery: &Delivery, subscription: &LccnSubscription) -> PortResult<Value> {
+    async fn render(
+        &self,
+        delivery: &Delivery,
+        subscription: &LccnSubscription,
+    ) -> PortResult<Value> {
         let (envelope, op) = match &delivery.op {
             Some(id) => self.op_up_to(id, delivery.position).await?,
-            None => (self.instance_event(&delivery.instance, delivery.position).await?, None),
+            None => (
+                self.instance_event(&delivery.instance, delivery.position)
+                    .await?,
+                None,
+            ),
         };
         let announcement: Announcement = announce(&envelope).ok_or_else(|| {
-            PortError::Corrupt(format!("the event at position {} tells nothing", delivery.position))
+            PortError::Corrupt(format!(
+                "the event at position {} tells nothing",
+                delivery.position
+            ))
         })?;
         let occasion = Occasion {
             id: &delivery.notification_id,

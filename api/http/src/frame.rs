@@ -242,7 +242,7 @@ where
 /// Gives a failure of the router itself (404, 405, …) its problem body, and every answer its `Version`.
 fn finish(api: Api, response: Response) -> Response {
     let mut response = if needs_problem(&response) {
-        with_problem(response)
+        with_problem(&response)
     } else {
         response
     };
@@ -263,7 +263,7 @@ fn needs_problem(response: &Response) -> bool {
     failed && !has_body
 }
 
-fn with_problem(response: Response) -> Response {
+fn with_problem(response: &Response) -> Response {
     let status = response.status();
     let detail = match status {
         StatusCode::NOT_FOUND => "there is no such resource",

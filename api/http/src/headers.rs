@@ -34,11 +34,22 @@ fn seconds(text: &str) -> Option<i64> {
     Some(parsed.assume_utc().unix_timestamp())
 }
 
+/// What `If-Match` says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Tags {
+    /// It was not sent.
+    Absent,
+    /// `*`: the resource must exist.
+    Any,
+    /// One of these must be its tag.
+    These(Vec<String>),
+}
+
 /// What must hold for a change to be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Preconditions {
-    /// `If-Match`: `None` for `*`.
-    tags: Option<Option<Vec<String>>>,
+    /// `If-Match`.
+    tags: Tags,
     /// `If-Unmodified-Since`, seconds since the epoch; looked at only without `If-Match`.
     unmodified_since: Option<i64>,
 }
@@ -51,10 +62,14 @@ impl Preconditions {
             .iter()
             .map(|value| value.to_str().unwrap_or(""))
             .collect();
-        let tags = (!sent.is_empty()).then(|| {
-            let all = sent.join(",");
-            (all.trim() != "*").then(|| all.split(',').map(|tag| tag.trim().to_owned()).collect())
-        });
+        let all = sent.join(",");
+        let tags = match (sent.is_empty(), all.trim()) {
+            (true, _) => Tags::Absent,
+            (false, "*") => Tags::Any,
+            (false, list) => {
+                Tags::These(list.split(',').map(|tag| tag.trim().to_owned()).collect())
+            }
+        };
         let unmodified_since = headers
             .get(header::IF_UNMODIFIED_SINCE)
             .and_then(|value| value.to_str().ok())
@@ -67,7 +82,7 @@ impl Preconditions {
 
     /// Whether nothing is demanded, so that no row needs to be read.
     pub(crate) fn is_empty(&self) -> bool {
-        self.tags.is_none() && self.unmodified_since.is_none()
+        self.tags == Tags::Absent && self.unmodified_since.is_none()
     }
 
     /// Checks them against the present row; answers the version that the executor must find, so that nothing
@@ -79,9 +94,11 @@ impl Preconditions {
     pub(crate) fn check(&self, row: &Row<VnfInstance>) -> Result<u64, ApiError> {
         let is = etag(row.version);
         let holds = match (&self.tags, self.unmodified_since) {
-            (Some(Some(tags)), _) => tags.contains(&is),
-            (Some(None), _) | (None, None) => true,
-            (None, Some(since)) => row.state.changed_at.as_millis().div_euclid(1000) <= since,
+            (Tags::These(tags), _) => tags.contains(&is),
+            (Tags::Any, _) | (Tags::Absent, None) => true,
+            (Tags::Absent, Some(since)) => {
+                row.state.changed_at.as_millis().div_euclid(1000) <= since
+            }
         };
         if holds {
             return Ok(row.version);

@@ -128,9 +128,9 @@ fn keep_inside(
 ) {
     match value {
         Value::Array(entries) => {
-            entries
-                .iter_mut()
-                .for_each(|entry| keep_inside(entry, paths, above, attributes));
+            for entry in entries {
+                keep_inside(entry, paths, above, attributes);
+            }
         }
         Value::Object(members) => keep(members, paths, above, attributes, &[]),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}

@@ -92,6 +92,10 @@ struct Occurrence {
 }
 
 /// The body of a notification. `op` is the operation folded up to the event, absent for identifiers.
+///
+/// # Panics
+///
+/// Never: its members are texts, numbers and JSON values.
 #[must_use]
 pub fn render(occasion: &Occasion<'_>, op: Option<&VnfLcmOpOcc>, url: &PublicUrl) -> Value {
     let subscription = occasion.subscription;

@@ -37,7 +37,10 @@ pub(super) fn after(mut delivery: Delivery, answer: &CallbackAnswer, now: Timest
             delivery.next_try_at = None;
             return delivery;
         }
-        CallbackAnswer::Status { status, retry_after_ms } => {
+        CallbackAnswer::Status {
+            status,
+            retry_after_ms,
+        } => {
             delivery.last_answer = Some(*status);
             *retry_after_ms
         }
@@ -101,7 +104,10 @@ mod tests {
     }
 
     fn status(status: u16, retry_after_ms: Option<u64>) -> CallbackAnswer {
-        CallbackAnswer::Status { status, retry_after_ms }
+        CallbackAnswer::Status {
+            status,
+            retry_after_ms,
+        }
     }
 
     #[test]
@@ -125,16 +131,31 @@ mod tests {
     fn waits_grow_and_are_stretched_by_a_quarter_at_most() {
         for (tries, seconds) in [(0, 1), (1, 2), (4, 15), (10, 900), (1000, 900)] {
             let now = Timestamp::from_millis(0);
-            let next = after(Delivery { tries, ..delivery() }, &status(503, None), now);
+            let next = after(
+                Delivery {
+                    tries,
+                    ..delivery()
+                },
+                &status(503, None),
+                now,
+            );
             let wait = next.next_try_at.unwrap().millis_since(now);
-            assert!((seconds * 1000..=seconds * 1250).contains(&wait), "{tries}: {wait}");
+            assert!(
+                (seconds * 1000..=seconds * 1250).contains(&wait),
+                "{tries}: {wait}"
+            );
         }
     }
 
     #[test]
     fn retry_after_is_obeyed_within_an_hour() {
         let now = Timestamp::from_millis(0);
-        let wait = |ms| after(delivery(), &status(429, Some(ms)), now).next_try_at.unwrap().millis_since(now);
+        let wait = |ms| {
+            after(delivery(), &status(429, Some(ms)), now)
+                .next_try_at
+                .unwrap()
+                .millis_since(now)
+        };
         assert_eq!(wait(120_000), 120_000);
         assert_eq!(wait(u64::MAX), 3_600_000);
         assert!(wait(0) >= 1_000);
@@ -144,9 +165,19 @@ mod tests {
     fn only_acceptance_is_delivery() {
         let now = Timestamp::from_millis(5);
         let accepted = after(delivery(), &CallbackAnswer::Accepted, now);
-        assert_eq!((accepted.state, accepted.last_answer), (DeliveryState::Delivered, Some(204)));
-        for answer in [status(200, None), status(302, None), CallbackAnswer::NoAnswer { why: "gone".into() }] {
-            assert_eq!(after(delivery(), &answer, now).state, DeliveryState::Pending);
+        assert_eq!(
+            (accepted.state, accepted.last_answer),
+            (DeliveryState::Delivered, Some(204))
+        );
+        for answer in [
+            status(200, None),
+            status(302, None),
+            CallbackAnswer::NoAnswer { why: "gone".into() },
+        ] {
+            assert_eq!(
+                after(delivery(), &answer, now).state,
+                DeliveryState::Pending
+            );
         }
     }
 }

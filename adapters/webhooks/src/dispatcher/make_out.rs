@@ -22,13 +22,18 @@ impl Dispatcher {
             let from = self.ports.deliveries.cursor().await?;
             subscribers.catch_up(log, from).await?;
             let page = log.read_after(from, PAGE).await?;
-            let Some(last) = page.last() else { return Ok(()) };
+            let Some(last) = page.last() else {
+                return Ok(());
+            };
             let mut owed = Vec::new();
             for envelope in &page {
                 subscribers.fold(envelope);
                 self.owed_for(envelope, subscribers, &mut owed).await?;
             }
-            self.ports.deliveries.enqueue(owed, from, last.position).await?;
+            self.ports
+                .deliveries
+                .enqueue(owed, from, last.position)
+                .await?;
             for id in page.iter().filter_map(deleted) {
                 self.ports.deliveries.drop_pending(id).await?;
             }
@@ -41,16 +46,23 @@ impl Dispatcher {
         subscribers: &Subscribers,
         owed: &mut Vec<Delivery>,
     ) -> PortResult<()> {
-        let Some(announcement) = announce(envelope) else { return Ok(()) };
+        let Some(announcement) = announce(envelope) else {
+            return Ok(());
+        };
         let candidates = subscribers.owed_at(envelope.position);
         if candidates.is_empty() {
             return Ok(());
         }
         let id = instance_of(envelope)?;
         let log = self.ports.log.as_ref();
-        let instance = instance_at(log, id, envelope.position).await?.ok_or_else(|| {
-            PortError::Corrupt(format!("position {} concerns instance {id}, which never was", envelope.position))
-        })?;
+        let instance = instance_at(log, id, envelope.position)
+            .await?
+            .ok_or_else(|| {
+                PortError::Corrupt(format!(
+                    "position {} concerns instance {id}, which never was",
+                    envelope.position
+                ))
+            })?;
         let op = op_of(envelope);
         let operation = match op {
             Some(op) => self.operation(op).await?,
@@ -72,7 +84,12 @@ impl Dispatcher {
     }
 
     async fn operation(&self, id: &VnfLcmOpOccId) -> PortResult<Option<Operation>> {
-        Ok(self.ports.log.op_occ(id).await?.map(|(op, _)| op.operation()))
+        Ok(self
+            .ports
+            .log
+            .op_occ(id)
+            .await?
+            .map(|(op, _)| op.operation()))
     }
 
     fn delivery(

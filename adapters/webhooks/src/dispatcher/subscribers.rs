@@ -51,7 +51,10 @@ impl Subscribers {
         match event {
             LccnSubscriptionEvent::SubscriptionCreated { .. } => {
                 if let Some(subscription) = subscription::evolve(None, event) {
-                    let subscriber = Subscriber { since: envelope.position, subscription };
+                    let subscriber = Subscriber {
+                        since: envelope.position,
+                        subscription,
+                    };
                     self.living.insert(id.clone(), subscriber);
                 }
             }
@@ -63,7 +66,10 @@ impl Subscribers {
 
     /// Those that are owed what stands at a position: created before it.
     pub(super) fn owed_at(&self, position: u64) -> Vec<&LccnSubscription> {
-        let before = self.living.values().filter(|subscriber| subscriber.since < position);
+        let before = self
+            .living
+            .values()
+            .filter(|subscriber| subscriber.since < position);
         before.map(|subscriber| &subscriber.subscription).collect()
     }
 }

@@ -1,4 +1,5 @@
-//! PATCH `vnf_instances/{vnfInstanceId}` (SOL003 5.4.3.3.4): a merge patch, carried out as MODIFY_INFO.
+//! PATCH `vnf_instances/{vnfInstanceId}` (SOL003 5.4.3.3.4): a merge patch, carried out as
+//! `MODIFY_INFO`.
 
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
@@ -41,7 +42,7 @@ pub(super) async fn expected_version(
     preconditions.check(&row).map(Some)
 }
 
-/// The published OpenAPI file says `vnfPkgId` where the text says `vnfdId`: a package is taken for its VNFD.
+/// The published `OpenAPI` file says `vnfPkgId` where the text says `vnfdId`: a package is taken for its VNFD.
 async fn name_the_descriptor(app: &App, body: &mut Map<String, Value>) -> Result<(), ApiError> {
     let Some(Value::String(package)) = body.remove("vnfPkgId") else {
         return Ok(());

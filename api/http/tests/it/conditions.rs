@@ -37,13 +37,8 @@ async fn an_instance_is_read_with_its_tag_and_date() {
         ))
         .await;
     assert_eq!(answer.header("etag"), Some("\"5\""));
-    assert!(
-        answer
-            .header("last-modified")
-            .unwrap()
-            .ends_with("2026 00:00:00 GMT")
-            || answer.header("last-modified").unwrap().contains("Jan 2026")
-    );
+    let date = answer.header("last-modified").unwrap();
+    assert!(date.starts_with("Thu, 01 Jan 2026 00:") && date.ends_with(" GMT"), "{date}");
 }
 
 #[tokio::test]
@@ -64,20 +59,17 @@ async fn a_change_goes_on_only_where_the_condition_holds() {
     ] {
         let server = running();
         let answer = patch(&server, name, value).await;
-        match version {
-            Some(_) => {
-                assert_eq!(answer.status, 202, "{name}: {value}");
-                let (_, Request::StartOperation { if_match, .. }) = server.fakes.only_request()
-                else {
-                    panic!("another request");
-                };
-                assert_eq!(if_match, version);
-            }
-            None => {
-                answer.is_problem(412, "ETag is \"5\"");
-                assert!(server.fakes.asked.lock().unwrap().is_empty());
-            }
+        let asked = server.fakes.asked.lock().unwrap().pop();
+        if version.is_none() {
+            answer.is_problem(412, "ETag is \"5\"");
+            assert!(asked.is_none());
+            continue;
         }
+        assert_eq!(answer.status, 202, "{name}: {value}");
+        let Some((_, Request::StartOperation { if_match, .. })) = asked else {
+            panic!("another request");
+        };
+        assert_eq!(if_match, version);
     }
 }
 

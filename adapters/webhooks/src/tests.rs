@@ -1,0 +1,5 @@
+//! A scripted receiver, a log and a queue in memory.
+
+mod calls;
+mod deliveries;
+mod memory;
