@@ -52,6 +52,7 @@ impl<'a> Keeper<'a> {
     }
 
     /// What is to be written.
+    #[must_use]
     pub fn into_blobs(self) -> Vec<(Digest, Vec<u8>)> {
         self.kept
     }

@@ -210,15 +210,13 @@ impl Commands for Executor {
             "command",
             async move { this.carry_out(&caller, &request).await },
         );
-        match task.await {
-            Ok(Some(result)) => result,
-            Ok(None) | Err(_) => {
-                error!("a command ended by panic");
-                Err(CommandError::Port(PortError::Corrupt(
-                    "the command ended by panic; see the log".into(),
-                )))
-            }
+        if let Ok(Some(result)) = task.await {
+            return result;
         }
+        error!("a command ended by panic");
+        Err(CommandError::Port(PortError::Corrupt(
+            "the command ended by panic; see the log".into(),
+        )))
     }
 }
 

@@ -28,6 +28,10 @@ impl Targets {
     }
 
     /// Where an instance runs: its first `vimConnectionInfo` entry, else the default VIM.
+    ///
+    /// # Errors
+    ///
+    /// `Refused` 422 for a VIM that is not known or not usable; `Unavailable` and `Corrupt` of the stores.
     pub async fn access(&self, info: &VnfInfo) -> PortResult<ClusterAccess> {
         let Some(entry) = info.vim_connection_info.values().next() else {
             return self.configured.first().cloned().map(ClusterAccess::Configured).ok_or_else(|| {

@@ -30,7 +30,7 @@ impl Executor {
         let mut body = body.clone();
         let ids = &self.ports.ids;
         let secrets = seal_request(&mut body, &vnfd.sensitive, &mut || SecretRef(ids.fresh()));
-        let id = VnfInstanceId::parse(ids.fresh()).map_err(fresh_id)?;
+        let id = VnfInstanceId::parse(ids.fresh()).map_err(|e| fresh_id(&e))?;
         let create = VnfInstanceCommand::Create {
             at: self.ports.clock.now(),
             id: id.clone(),
@@ -123,14 +123,14 @@ impl Executor {
     }
 }
 
-fn fresh_id(error: cairn_domain::ids::InvalidId) -> CommandError {
+fn fresh_id(error: &cairn_domain::ids::InvalidId) -> CommandError {
     CommandError::Port(cairn_domain::ports::PortError::Corrupt(error.to_string()))
 }
 
 /// What an instance takes from its package.
 pub(super) fn product_of(record: &PackageRecord, vnfd: &Vnfd) -> Result<VnfProduct, CommandError> {
     Ok(VnfProduct {
-        vnfd_id: VnfdId::parse(vnfd.vnfd_id.as_str()).map_err(fresh_id)?,
+        vnfd_id: VnfdId::parse(vnfd.vnfd_id.as_str()).map_err(|e| fresh_id(&e))?,
         vnf_pkg_id: record.id.clone(),
         vnf_provider: vnfd.provider.clone(),
         vnf_product_name: vnfd.product_name.clone(),

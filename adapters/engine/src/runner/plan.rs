@@ -18,7 +18,7 @@ use std::time::Duration;
 use tracing::warn;
 
 /// How long one survey may take; its calls have time-outs of their own.
-const SURVEY_TIMEOUT: Duration = Duration::from_secs(120);
+const SURVEY_TIMEOUT: Duration = Duration::from_mins(2);
 
 impl Work {
     pub(super) async fn plan(
@@ -205,7 +205,14 @@ impl Work {
 
 /// The UIDs that the records of an instance and its operation name.
 pub(crate) fn recorded_uids(instance: &VnfInstance, op: &VnfLcmOpOcc) -> Vec<Uid> {
-    let recorded = instance.instantiated.as_ref().map_or(&instance.leftovers, |info| &info.objects);
+    let recorded = instance
+        .instantiated
+        .as_ref()
+        .map_or(&instance.leftovers, |info| &info.objects);
     let made = op.objects();
-    recorded.iter().chain(&made).filter_map(|managed| managed.uid.clone()).collect()
+    recorded
+        .iter()
+        .chain(&made)
+        .filter_map(|managed| managed.uid.clone())
+        .collect()
 }

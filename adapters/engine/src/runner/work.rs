@@ -67,7 +67,7 @@ pub async fn work(runner: Arc<Runner>, lease: Lease, lost: CancellationToken) ->
         conflicts: 0,
     };
     loop {
-        match work.turn().await {
+        match Box::pin(work.turn()).await {
             Ok(true) => {}
             Ok(false) => return Ended::Rests,
             Err(Stop::Lost) => return Ended::Lost,
@@ -102,7 +102,7 @@ impl Work {
             Next::Rest => return Ok(false),
             Next::Cancel => {
                 self.decide(session, Command::CarryOutCancel { at: self.now() })
-                    .await?
+                    .await?;
             }
             Next::SeekGrant => self.seek_grant(session).await?,
             Next::ReachPoint(point) => {
