@@ -150,7 +150,7 @@ fn run(blocks: &[Block], folder: &Path) -> String {
         .args(["--kill-after=5", DEADLINE_S, "bash", "walkthrough.sh"])
         .current_dir(folder)
         .env("PATH", path)
-        .env_remove("RUST_LOG")
+        .env_remove("CAIRN_LOG")
         .stdin(Stdio::null())
         .stdout(into("stdout"))
         .stderr(into("stderr"))
