@@ -123,6 +123,8 @@ INSERT INTO delivery_cursor (id, position) VALUES (1, 0);
 -- VNF packages: the record as JSON, the CSAR in encrypted pieces.
 CREATE TABLE packages (
     id         TEXT   PRIMARY KEY,
+    -- Place in the order of creation.
+    ordinal    INTEGER NOT NULL,
     created_at INTEGER NOT NULL,
     state      TEXT   NOT NULL,
     vnfd_id    TEXT,
@@ -140,6 +142,8 @@ CREATE TABLE package_chunks (
 -- Registered VIMs; their secrets are in `secrets`.
 CREATE TABLE vims (
     vim_id     TEXT   PRIMARY KEY,
+    -- Place in the order of registration.
+    ordinal    INTEGER NOT NULL,
     created_at INTEGER NOT NULL,
     info       TEXT   NOT NULL
 ) STRICT;

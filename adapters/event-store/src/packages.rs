@@ -31,8 +31,9 @@ impl PackageStore {
         let added = self
             .database
             .execute(
-                "INSERT INTO packages (id, created_at, state, vnfd_id, record) \
-                 VALUES ($1, $2, $3, $4, $5) ON CONFLICT (id) DO NOTHING",
+                "INSERT INTO packages (id, ordinal, created_at, state, vnfd_id, record) \
+                 VALUES ($1, (SELECT COALESCE(max(ordinal), 0) + 1 FROM packages), \
+                 $2, $3, $4, $5) ON CONFLICT (id) DO NOTHING",
                 args![
                     record.id.as_str(),
                     record.created_at.as_millis(),
@@ -134,10 +135,7 @@ impl PackageStore {
     pub async fn list(&self) -> PortResult<Vec<PackageRecord>> {
         let rows = self
             .database
-            .fetch_all(
-                "SELECT record FROM packages ORDER BY created_at, id",
-                args![],
-            )
+            .fetch_all("SELECT record FROM packages ORDER BY ordinal, id", args![])
             .await
             .map_err(port)?;
         rows.iter().map(read).collect()

@@ -1,8 +1,9 @@
 //! The unit of work: everything that is written together, or nothing.
 //!
 //! The order is what keeps it free of deadlocks and quick: everything that may wait for another transaction
-//! (key, lease, work rows, secrets, bodies) comes first; then the counter row, which is held until commit, and
-//! after it only inserts that wait for nobody. So positions are gapless and in the order of commit.
+//! comes first, each kind in one order of its own (key, lease, work rows, secrets, bodies, state rows); then the
+//! counter row, which is held until commit, and after it only inserts that wait for nobody. So positions are
+//! gapless and in the order of commit, and the counter is held for two statements.
 
 use crate::codec::payload;
 use crate::error::{commit, port};
@@ -47,6 +48,7 @@ pub(crate) async fn append(store: &EventStore, unit: Unit) -> PortResult<Appende
     for (name, bytes) in bodies {
         blobs::write(&mut tx, store.sealer()?, name, bytes).await?;
     }
+    write_states(&mut tx, &unit.appends).await?;
     check_versions(&mut tx, &unit.appends).await?;
     let written = write_events(&mut tx, unit.appends).await?;
     tx.commit().await.map_err(commit)?;
@@ -116,8 +118,20 @@ async fn prune_keys(tx: &mut Tx) -> PortResult<()> {
     Ok(())
 }
 
-/// Compares each stream with the version that was decided on. On PostgreSQL somebody may still be faster; then
-/// the primary key of `events` refuses.
+/// Writes the states, and so locks their rows: of two units on one stream the second waits here, and then finds
+/// the stream's version changed.
+async fn write_states(tx: &mut Tx, appends: &[Append]) -> PortResult<()> {
+    let mut ordered: Vec<&Append> = appends.iter().collect();
+    ordered.sort_by(|a, b| a.stream.cmp(&b.stream));
+    for append in ordered {
+        let version = append.expected_version + length(append);
+        states::write(tx, &append.stream, version, &append.state).await?;
+    }
+    Ok(())
+}
+
+/// Compares each stream with the version that was decided on. Should somebody be faster all the same, the primary
+/// key of `events` refuses.
 async fn check_versions(tx: &mut Tx, appends: &[Append]) -> PortResult<()> {
     let mut versions: BTreeMap<&StreamId, u64> = BTreeMap::new();
     for append in appends {
@@ -156,7 +170,7 @@ fn length(append: &Append) -> u64 {
     u64::try_from(append.events.len()).unwrap_or(u64::MAX)
 }
 
-/// Takes the counter and writes events and states.
+/// Takes the counter and writes the events.
 async fn write_events(tx: &mut Tx, appends: Vec<Append>) -> PortResult<Vec<Envelope>> {
     let total: u64 = appends.iter().map(length).sum();
     if total == 0 {
@@ -171,12 +185,7 @@ async fn write_events(tx: &mut Tx, appends: Vec<Append>) -> PortResult<Vec<Envel
         .map_err(port)?
         .ok_or_else(|| PortError::Corrupt("the log has no position".to_owned()))?;
     let last = counter.count(0).map_err(port)?;
-    let mut written = Vec::new();
-    for append in appends {
-        let version = append.expected_version + length(&append);
-        states::write(tx, &append.stream, version, &append.state).await?;
-        written.extend(envelopes(append));
-    }
+    let mut written: Vec<Envelope> = appends.into_iter().flat_map(envelopes).collect();
     for (position, envelope) in (last - total + 1..).zip(&mut written) {
         envelope.position = position;
     }

@@ -75,7 +75,8 @@ impl Vims for SqlVims {
         let mut tx = self.database.begin().await.map_err(port)?;
         let added = tx
             .execute(
-                "INSERT INTO vims (vim_id, created_at, info) VALUES ($1, $2, $3) \
+                "INSERT INTO vims (vim_id, ordinal, created_at, info) VALUES ($1, \
+                 (SELECT COALESCE(max(ordinal), 0) + 1 FROM vims), $2, $3) \
                  ON CONFLICT (vim_id) DO NOTHING",
                 args![id.as_str(), at.as_millis(), written],
             )
@@ -97,7 +98,7 @@ impl Vims for SqlVims {
         let rows = self
             .database
             .fetch_all(
-                "SELECT vim_id, info FROM vims ORDER BY created_at, vim_id",
+                "SELECT vim_id, info FROM vims ORDER BY ordinal, vim_id",
                 args![],
             )
             .await

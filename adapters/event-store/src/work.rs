@@ -222,6 +222,9 @@ impl SqlWorkQueue {
         leases: &[Lease],
         change: &str,
     ) -> PortResult<BTreeSet<(String, u64)>> {
+        if leases.is_empty() && self.database.dialect() == Dialect::Sqlite {
+            return Ok(BTreeSet::new());
+        }
         let lock = self.database.dialect().for_update();
         let mut tx = self.database.begin().await.map_err(port)?;
         self.seen(&mut tx, node).await?;

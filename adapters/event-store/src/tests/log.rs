@@ -2,14 +2,15 @@
 
 use super::fixture::*;
 use crate::EventStore;
-use cairn_db::testing::databases;
+use cairn_db::testing::{TestDatabase, databases};
 use cairn_db::{Database, args};
 use cairn_domain::history::StreamId;
 use cairn_domain::lcm_op_occ::VnfLcmOpOccEvent;
-use cairn_domain::ports::{Appended, EventLog, KeyedAnswer, PortError, Unit};
+use cairn_domain::ports::{Appended, EventLog, KeyedAnswer, PortError, Unit, WorkChange};
 use cairn_domain::root::replay;
 use cairn_domain::vnf_instance::VnfInstance;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::task::JoinSet;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -130,7 +131,7 @@ async fn a_reader_with_a_cursor_loses_nothing_under_concurrent_writers() {
                 seen
             }
         };
-        let seen = tokio::time::timeout(std::time::Duration::from_mins(1), reader)
+        let seen = tokio::time::timeout(Duration::from_mins(1), reader)
             .await
             .unwrap();
         writers.join_all().await;
@@ -186,8 +187,7 @@ async fn an_append_waits_for_the_transaction_that_holds_the_counter() {
             });
         }
         // What a reader sees meanwhile: nothing, neither of the one nor of the other.
-        let early =
-            tokio::time::timeout(std::time::Duration::from_millis(200), waiting.join_next()).await;
+        let early = tokio::time::timeout(Duration::from_millis(200), waiting.join_next()).await;
         assert!(early.is_err(), "the append must wait for the counter");
         assert_eq!(log.head().await.unwrap(), 0);
         held.rollback().await.unwrap();
@@ -408,10 +408,85 @@ async fn waiting_ends_with_an_append_of_this_or_another_process() {
             append(&writer, vec![next]).await.unwrap();
         };
         let both = async { tokio::join!(seen, written) };
-        tokio::time::timeout(std::time::Duration::from_secs(20), both)
+        tokio::time::timeout(Duration::from_secs(20), both)
             .await
             .unwrap();
         tasks.abort_all();
+        test.remove().await;
+    }
+}
+
+/// The server ends the connection under an append: nobody can say here what became of it, and the next one works.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_append_whose_connection_is_lost_is_unavailable() {
+    let Some(test) = TestDatabase::postgres().await else {
+        return;
+    };
+    let database = test.open().await;
+    let log = stores(&test).await.events;
+    let mut held = database.begin().await.unwrap();
+    held.execute("UPDATE log_position SET position = position + 0", args![])
+        .await
+        .unwrap();
+    let mut waiting = JoinSet::new();
+    {
+        let log = log.clone();
+        waiting.spawn(async move {
+            let next = of_instance(&log, "i", vec![created("i")]).await;
+            append(&log, vec![next]).await
+        });
+    }
+    let kill = "SELECT pg_terminate_backend(pid)::int FROM pg_stat_activity \
+         WHERE datname = current_database() AND wait_event_type = 'Lock'";
+    let killed = async { while database.fetch_all(kill, args![]).await.unwrap().is_empty() {} };
+    tokio::time::timeout(Duration::from_secs(20), killed)
+        .await
+        .unwrap();
+    let lost = waiting.join_next().await.unwrap().unwrap();
+    assert!(matches!(lost, Err(PortError::Unavailable(_))), "{lost:?}");
+    held.rollback().await.unwrap();
+    let next = of_instance(&log, "i", vec![created("i")]).await;
+    assert_eq!(append(&log, vec![next]).await.unwrap(), [1]);
+    test.remove().await;
+}
+
+/// Units on the same streams in opposite order do not wait for each other for ever.
+#[tokio::test(flavor = "multi_thread")]
+async fn units_on_the_same_streams_do_not_lock_each_other_out() {
+    for test in databases().await {
+        let log = stores(&test).await.events;
+        let mut writers = JoinSet::new();
+        for writer in 0..4 {
+            let log = log.clone();
+            writers.spawn(async move {
+                let mut won = 0;
+                while won < 10 {
+                    let event = |id: &str, new: bool| if new { created(id) } else { observed(1) };
+                    let new = log.instance(&instance_id("a")).await.unwrap().is_none();
+                    let a = of_instance(&log, "a", vec![event("a", new)]).await;
+                    let b = of_instance(&log, "b", vec![event("b", new)]).await;
+                    let both = if writer % 2 == 0 {
+                        vec![a, b]
+                    } else {
+                        vec![b, a]
+                    };
+                    let work = vec![
+                        WorkChange::Needed(op_id(if writer % 2 == 0 { "x" } else { "y" })),
+                        WorkChange::Needed(op_id(if writer % 2 == 0 { "y" } else { "x" })),
+                    ];
+                    match log.append(Unit { work, ..unit(both) }).await {
+                        Ok(_) => won += 1,
+                        Err(PortError::Conflict(why)) => {
+                            assert!(!why.contains("deadlock"), "{why}");
+                        }
+                        Err(other) => panic!("{other}"),
+                    }
+                }
+            });
+        }
+        writers.join_all().await;
+        assert_eq!(log.head().await.unwrap(), 80);
+        assert_gapless(&log).await;
         test.remove().await;
     }
 }
