@@ -29,6 +29,9 @@ fn known() -> i64 {
 
 /// Applies what is missing, all of it in one transaction. Several processes may do so at once.
 pub(crate) async fn run(database: &Database) -> Result<(), DbError> {
+    if is_present(database).await {
+        return Ok(());
+    }
     let mut tx = database.begin().await?;
     tx.lock_schema().await?;
     let found = applied(&mut tx).await?;
@@ -57,6 +60,13 @@ pub(crate) async fn run(database: &Database) -> Result<(), DbError> {
         .await?;
     }
     tx.commit().await
+}
+
+/// Whether the schema is the one that is known, seen without writing anything: `history` must not wait for the
+/// writer of a SQLite file. Any error here (there is no table yet) is found again by what follows.
+async fn is_present(database: &Database) -> bool {
+    let newest = database.fetch_optional("SELECT max(version) FROM schema_migrations", args![]);
+    matches!(newest.await, Ok(Some(row)) if matches!(row.opt_int(0), Ok(Some(v)) if v == known()))
 }
 
 async fn applied(tx: &mut Tx) -> Result<i64, DbError> {

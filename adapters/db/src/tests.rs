@@ -285,3 +285,25 @@ fn counts_that_cannot_be_stored_become_the_largest_that_can() {
     assert_eq!(Arg::from(u64::MAX), Arg::Int(Some(i64::MAX)));
     assert_eq!(Arg::from(7_usize), Arg::Int(Some(7)));
 }
+
+/// `history` opens a database whose writer is busy.
+#[tokio::test(flavor = "multi_thread")]
+async fn opening_waits_for_no_writer() {
+    for test in databases().await {
+        let database = test.open().await;
+        let mut busy = database.begin().await.unwrap();
+        busy.execute("UPDATE log_position SET position = 1", args![])
+            .await
+            .unwrap();
+        let opened = tokio::time::timeout(Duration::from_secs(3), test.open())
+            .await
+            .unwrap();
+        let rows = opened
+            .fetch_all("SELECT position FROM log_position", args![])
+            .await
+            .unwrap();
+        assert_eq!(rows[0].int(0).unwrap(), 0);
+        busy.rollback().await.unwrap();
+        test.remove().await;
+    }
+}
