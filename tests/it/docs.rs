@@ -216,6 +216,36 @@ fn every_state_is_documented() {
     }
 }
 
+/// The names in quotation marks that begin so.
+fn quoted(text: &str, beginning: &str) -> BTreeSet<String> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.');
+    text.split('"')
+        .filter(|part| part.starts_with(beginning) && part.chars().all(is_part))
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn every_metric_and_every_parameter_of_ours_is_documented() {
+    let text = read("docs/operations.md");
+    let metrics = quoted(&read("api/cairn/src/metrics.rs"), "cairn_");
+    let parameters = quoted(&read("domain/src/request.rs"), "cairn.");
+    assert!(
+        !metrics.is_empty() && parameters.len() > 3,
+        "{metrics:?} {parameters:?}"
+    );
+    for name in metrics
+        .iter()
+        .chain(&parameters)
+        .filter(|name| *name != "cairn.")
+    {
+        assert!(
+            text.contains(&format!("`{name}")),
+            "docs/operations.md lacks {name}"
+        );
+    }
+}
+
 /// Everything in a text that looks like a long flag.
 fn flags(text: &str) -> BTreeSet<String> {
     let is_part = |c: char| c.is_ascii_lowercase() || c == '-';
