@@ -21,7 +21,7 @@ use cairn_db::{Database, args};
 use cairn_domain::ports::{EventLog, PortError, PortResult};
 use model::Model;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use tokio::sync::Mutex;
 
 /// How long the background loop waits for news at most, in milliseconds.
@@ -35,6 +35,8 @@ pub struct Projections {
     catching_up: Mutex<()>,
     /// Unreadable rows have caused a rebuild already; a second one would not help.
     mended: AtomicBool,
+    /// Where this process has brought all live tables at least.
+    reached: AtomicU64,
 }
 
 impl Projections {
@@ -50,6 +52,7 @@ impl Projections {
             log,
             catching_up: Mutex::new(()),
             mended: AtomicBool::new(false),
+            reached: AtomicU64::new(0),
         };
         if !outdated.is_empty() {
             tracing::info!("read models of another shape are made anew");

@@ -35,7 +35,7 @@ impl Projections {
         tx.commit().await.map_err(port)?;
         for _ in 0..ATTEMPTS {
             let head = self.log.head().await?;
-            self.bring(&new, head, batch).await?;
+            self.bring(&new, 0, head, batch).await?;
             if self.swap(&new).await? {
                 return Ok(head);
             }
@@ -66,9 +66,10 @@ impl Projections {
 }
 
 async fn old_position(tx: &mut Tx, name: &str) -> PortResult<u64> {
+    let lock = tx.dialect().for_update();
     let row = tx
         .fetch_optional(
-            "SELECT position FROM checkpoints WHERE name = $1",
+            &format!("SELECT position FROM checkpoints WHERE name = $1{lock}"),
             args![name],
         )
         .await

@@ -2,7 +2,7 @@
 
 use crate::corrupt;
 use crate::error::port;
-use cairn_db::{Database, Row, Tx, args};
+use cairn_db::{Arg, Database, Row, Tx, args};
 use cairn_domain::history::{Envelope, EventBody, StreamId};
 use cairn_domain::ids::{Tenant, VnfInstanceId, VnfLcmOpOccId};
 use cairn_domain::ports::{PortError, PortResult};
@@ -20,38 +20,52 @@ pub(crate) fn columns(integer: &str) -> String {
     )
 }
 
+/// Rows in one INSERT.
+const ROWS_AT_ONCE: usize = 50;
+
 /// One row for each event that concerns an instance.
 pub(crate) async fn apply(tx: &mut Tx, table: &str, events: &[&Envelope]) -> PortResult<()> {
+    let mut rows = Vec::new();
     for envelope in events {
-        let Some(instance) = &envelope.vnf_instance_id else {
-            continue;
-        };
-        let body = match &envelope.body {
-            EventBody::VnfInstance(event) => serde_json::to_string(event),
-            EventBody::VnfLcmOpOcc(event) => serde_json::to_string(event),
-            EventBody::LccnSubscription(_) => continue,
-        }
-        .map_err(|why| corrupt(NAME, why))?;
-        tx.execute(
-            &format!(
-                "INSERT INTO {table} (vnf_instance_id, position, recorded_at, aggregate_type, \
-                 aggregate_id, sequence, tenant, body) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"
-            ),
-            args![
-                instance.as_str(),
-                envelope.position,
-                envelope.recorded_at.as_millis(),
-                envelope.stream.aggregate_type(),
-                envelope.stream.aggregate_id(),
-                envelope.sequence,
-                owner(&envelope.body).map(Tenant::as_str),
-                body,
-            ],
-        )
-        .await
-        .map_err(port)?;
+        rows.extend(row(envelope)?);
+    }
+    for some in rows.chunks(ROWS_AT_ONCE) {
+        let values: Vec<String> = (0..some.len())
+            .map(|row| {
+                let places: Vec<String> = (1..=8).map(|n| format!("${}", row * 8 + n)).collect();
+                format!("({})", places.join(", "))
+            })
+            .collect();
+        let sql = format!(
+            "INSERT INTO {table} (vnf_instance_id, position, recorded_at, aggregate_type, \
+             aggregate_id, sequence, tenant, body) VALUES {}",
+            values.join(", ")
+        );
+        tx.execute(&sql, some.concat()).await.map_err(port)?;
     }
     Ok(())
+}
+
+fn row(envelope: &Envelope) -> PortResult<Option<Vec<Arg>>> {
+    let Some(instance) = &envelope.vnf_instance_id else {
+        return Ok(None);
+    };
+    let body = match &envelope.body {
+        EventBody::VnfInstance(event) => serde_json::to_string(event),
+        EventBody::VnfLcmOpOcc(event) => serde_json::to_string(event),
+        EventBody::LccnSubscription(_) => return Ok(None),
+    }
+    .map_err(|why| corrupt(NAME, why))?;
+    Ok(Some(args![
+        instance.as_str(),
+        envelope.position,
+        envelope.recorded_at.as_millis(),
+        envelope.stream.aggregate_type(),
+        envelope.stream.aggregate_id(),
+        envelope.sequence,
+        owner(&envelope.body).map(Tenant::as_str),
+        body,
+    ]))
 }
 
 /// Whose the instance is: its first event says so, and no other event decides it.

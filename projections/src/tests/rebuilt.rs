@@ -67,7 +67,7 @@ async fn a_crash_in_the_middle_of_a_batch_loses_and_repeats_nothing() {
         let rows = Projections::open(database.clone(), log.clone())
             .await
             .unwrap();
-        rows.bring(&model::live(), 10, 10).await.unwrap();
+        rows.bring(&model::live(), 0, 10, 10).await.unwrap();
         let events = log.read_after(10, 20).await.unwrap();
         let events: Vec<&Envelope> = events.iter().collect();
         let mut tx = database.begin().await.unwrap();
@@ -95,7 +95,7 @@ async fn several_replicas_catch_up_together() {
             let (database, log) = (test.open().await, log.clone());
             replicas.spawn(async move {
                 let rows = Projections::open(database, log.clone()).await.unwrap();
-                rows.bring(&model::live(), log.head().await.unwrap(), 5)
+                rows.bring(&model::live(), 0, log.head().await.unwrap(), 5)
                     .await
                     .unwrap();
             });
