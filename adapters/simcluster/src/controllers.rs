@@ -39,6 +39,8 @@ pub(crate) struct Memory {
     pods: HashMap<String, kubelet::PodMemory>,
     backoffs: HashMap<String, Backoff>,
     progress: HashMap<String, deployment::Progress>,
+    /// What was said about an object (UID, reason and message), and the event that says it.
+    told: HashMap<(String, String), (String, String)>,
 }
 
 /// Failed creations are tried again later and later.

@@ -74,6 +74,11 @@ impl Store {
             .map(|(_, object)| object)
     }
 
+    /// How many objects of a kind there are.
+    pub fn count(&self, storage: &str) -> usize {
+        self.objects.get(storage).map_or(0, BTreeMap::len)
+    }
+
     /// Every object with its storage key.
     pub fn all(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<Value>)> {
         self.objects

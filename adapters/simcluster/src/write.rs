@@ -12,10 +12,19 @@ use crate::defaults;
 use crate::json;
 use crate::kinds::Kind;
 use crate::state::State;
-use crate::status::{ApiError, ApiResult, Cause};
+use crate::status::{ApiError, ApiResult};
 use crate::table;
-use crate::typed;
 use crate::validate;
+
+mod fields;
+mod identity;
+mod keep;
+
+use fields::{check_applied_fields, check_fields};
+use identity::{
+    check_applied_uid, check_apply_metadata, check_identity, check_uid, has_version, name_it,
+};
+use keep::{applicable, count_generation, keep_metadata, keep_other_half, unowned};
 
 /// What to do about fields that a kind does not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +32,8 @@ pub(crate) enum FieldValidation {
     Strict,
     Warn,
     Ignore,
+    /// The writer is a part of the cluster, which knows the kinds.
+    Trust,
 }
 
 /// The kind that adds kinds.
@@ -52,7 +63,7 @@ impl<'a> Options<'a> {
             manager,
             subresource: "",
             dry_run: false,
-            validation: FieldValidation::Ignore,
+            validation: FieldValidation::Trust,
         }
     }
 
@@ -371,19 +382,6 @@ impl State {
     }
 }
 
-/// The part of a new object that its creator does not own, since the server writes it.
-fn unowned(kind: &Kind, object: &Value) -> Value {
-    let mut unowned = json!({});
-    if kind.has_status && kind.kind != "Node" {
-        unowned["status"] = json::at(object, "/status").clone();
-    }
-    if kind.is("namespaces") {
-        unowned["spec"] = json!({"finalizers": json::at(object, "/spec/finalizers")});
-    }
-    json::drop_nulls(&mut unowned);
-    unowned
-}
-
 /// A fresh UID. The simulated server is a source of ids, as etcd's clients are not.
 #[expect(
     clippy::disallowed_methods,
@@ -406,294 +404,4 @@ pub(crate) fn random_suffix() -> String {
             char::from(LETTERS[number % LETTERS.len()])
         })
         .collect()
-}
-
-fn has_version(object: &Value) -> bool {
-    !matches!(json::text(object, "/metadata/resourceVersion"), "" | "0")
-}
-
-fn name_it(kind: &Kind, object: &mut Value) -> ApiResult<()> {
-    if !json::name(object).is_empty() {
-        return Ok(());
-    }
-    let prefix = json::text(object, "/metadata/generateName").to_owned();
-    if prefix.is_empty() {
-        let cause = Cause::required("metadata.name", "name or generateName is required");
-        return Err(ApiError::invalid(kind, "", &[cause]));
-    }
-    json::set(
-        object,
-        "/metadata/name",
-        format!("{prefix}{}", random_suffix()),
-    );
-    Ok(())
-}
-
-/// The body must speak of the kind, namespace and name that the path names.
-fn check_identity(kind: &Kind, object: &Value, namespace: &str, name: &str) -> ApiResult<()> {
-    let (version, body_kind) = (json::text(object, "/apiVersion"), json::kind(object));
-    if !body_kind.is_empty() && body_kind != kind.kind {
-        return Err(ApiError::bad_request(format!(
-            "{body_kind} in version {version:?} cannot be handled as a {}: no kind {body_kind:?} is \
-             registered for this path",
-            kind.kind
-        )));
-    }
-    if !version.is_empty() && version != kind.api_version() {
-        return Err(ApiError::bad_request(format!(
-            "the API version in the data ({version}) does not match the expected API version ({})",
-            kind.api_version()
-        )));
-    }
-    let body_namespace = json::namespace(object);
-    if kind.namespaced && !body_namespace.is_empty() && body_namespace != namespace {
-        return Err(ApiError::bad_request(
-            "the namespace of the provided object does not match the namespace sent on the request",
-        ));
-    }
-    let body_name = json::name(object);
-    if !name.is_empty() && body_name != name {
-        return Err(ApiError::bad_request(format!(
-            "the name of the object ({body_name}) does not match the name on the URL ({name})"
-        )));
-    }
-    Ok(())
-}
-
-fn check_apply_metadata(kind: &Kind, config: &Value, namespace: &str, name: &str) -> ApiResult<()> {
-    if json::has(config, "/metadata/managedFields") {
-        return Err(ApiError::bad_request("metadata.managedFields must be nil"));
-    }
-    if json::kind(config).is_empty() || json::text(config, "/apiVersion").is_empty() {
-        return Err(ApiError::bad_request("invalid object type: /, Kind="));
-    }
-    let name = if json::name(config).is_empty() {
-        ""
-    } else {
-        name
-    };
-    check_identity(kind, config, namespace, name)
-}
-
-fn check_uid(kind: &Kind, live: &Value, object: &Value) -> ApiResult<()> {
-    let (have, want) = (json::uid(live), json::uid(object));
-    if want.is_empty() || want == have {
-        return Ok(());
-    }
-    let why =
-        format!("Precondition failed: UID in precondition: {want}, UID in object meta: {have}");
-    Err(ApiError::conflict(kind, json::name(live), &why))
-}
-
-/// An apply may not name another UID than that of the object which is there.
-fn check_applied_uid(kind: &Kind, live: &Value, config: &Value) -> ApiResult<()> {
-    let want = json::uid(config);
-    if want.is_empty() || want == json::uid(live) {
-        return Ok(());
-    }
-    let cause = Cause::invalid("metadata.uid", &Value::from(want), "field is immutable");
-    Err(ApiError::invalid(kind, json::name(live), &[cause]))
-}
-
-/// Drops unknown fields; strict validation refuses them, the others warn or keep silent.
-fn check_fields(
-    kind: &Kind,
-    object: &mut Value,
-    validation: FieldValidation,
-) -> ApiResult<Vec<String>> {
-    normalise(kind, object);
-    let refused = |detail: String| {
-        ApiError::bad_request(format!(
-            "{} in version {:?} cannot be handled as a {}: {detail}",
-            kind.kind, kind.version, kind.kind
-        ))
-    };
-    let unknown = typed::drop_unknown_fields(kind, object)
-        .map_err(|detail| refused(format!("json: {detail}")))?;
-    let texts: Vec<String> = unknown
-        .iter()
-        .map(|path| format!("unknown field \"{path}\""))
-        .collect();
-    match validation {
-        FieldValidation::Strict if !texts.is_empty() => Err(refused(format!(
-            "strict decoding error: {}",
-            texts.join(", ")
-        ))),
-        FieldValidation::Ignore => Ok(Vec::new()),
-        FieldValidation::Strict | FieldValidation::Warn => Ok(texts),
-    }
-}
-
-/// An apply needs each field's place in the schema, so unknown ones are refused in every mode.
-fn check_applied_fields(kind: &Kind, config: &mut Value) -> ApiResult<()> {
-    normalise(kind, config);
-    let what = format!(
-        "failed to create typed patch object ({}/{}; {}/{}, Kind={})",
-        json::namespace(config),
-        json::name(config),
-        kind.group,
-        kind.version,
-        kind.kind
-    );
-    let unknown = typed::drop_unknown_fields(kind, config)
-        .map_err(|detail| ApiError::new(500, "", format!("{what}: {detail}")))?;
-    match unknown.first() {
-        Some(path) => Err(ApiError::new(
-            500,
-            "",
-            format!("{what}: .{path}: field not declared in schema"),
-        )),
-        None => Ok(()),
-    }
-}
-
-/// What the wire allows and the types do not keep: numbers where quantities belong, empty maps.
-fn normalise(kind: &Kind, object: &mut Value) {
-    if !kind.is_custom() {
-        number_quantities(object);
-        json::drop_empty_metadata(object);
-    }
-}
-
-fn number_quantities(value: &mut Value) {
-    match value {
-        Value::Object(members) => {
-            for (field, below) in members.iter_mut() {
-                let quantities = matches!(
-                    field.as_str(),
-                    "limits" | "requests" | "hard" | "capacity" | "allocatable" | "max" | "min"
-                );
-                if quantities && below.is_object() {
-                    if let Some(members) = below.as_object_mut() {
-                        for value in members.values_mut().filter(|value| value.is_number()) {
-                            *value = Value::from(value.to_string());
-                        }
-                    }
-                } else {
-                    number_quantities(below);
-                }
-            }
-        }
-        Value::Array(items) => items.iter_mut().for_each(number_quantities),
-        _ => {}
-    }
-}
-
-/// What an apply may claim: no server-owned metadata, and only its own half of the object.
-fn applicable(kind: &Kind, mut config: Value, subresource: &str) -> Value {
-    for field in [
-        "uid",
-        "resourceVersion",
-        "generation",
-        "creationTimestamp",
-        "deletionTimestamp",
-        "selfLink",
-        "deletionGracePeriodSeconds",
-    ] {
-        json::remove(&mut config, &format!("/metadata/{field}"));
-    }
-    if subresource == "status" {
-        json::as_map(&mut config).retain(|field, _| {
-            matches!(
-                field.as_str(),
-                "apiVersion" | "kind" | "metadata" | "status"
-            )
-        });
-        if let Some(metadata) = config.get_mut("metadata") {
-            json::as_map(metadata).retain(|field, _| field == "name" || field == "namespace");
-        }
-    } else if kind.has_status {
-        json::remove(&mut config, "/status");
-    }
-    config
-}
-
-/// Metadata that the server alone writes.
-fn keep_metadata(live: &Value, object: &mut Value) {
-    for field in [
-        "name",
-        "namespace",
-        "uid",
-        "creationTimestamp",
-        "generation",
-        "resourceVersion",
-        "deletionTimestamp",
-        "deletionGracePeriodSeconds",
-        "generateName",
-    ] {
-        let pointer = format!("/metadata/{field}");
-        match json::at(live, &pointer) {
-            Value::Null => {
-                json::remove(object, &pointer);
-            }
-            value => json::set(object, &pointer, value.clone()),
-        }
-    }
-    // A deleted object takes no new finalizers, it only loses them.
-    if json::is_deleting(live) && json::has(object, "/metadata/finalizers") {
-        let had = json::list(live, "/metadata/finalizers").to_vec();
-        json::list_mut(object, "/metadata/finalizers").retain(|f| had.contains(f));
-    }
-    for empty in ["finalizers", "ownerReferences", "labels", "annotations"] {
-        let pointer = format!("/metadata/{empty}");
-        let is_empty = json::at(object, &pointer)
-            .as_array()
-            .is_some_and(Vec::is_empty)
-            || json::at(object, &pointer)
-                .as_object()
-                .is_some_and(serde_json::Map::is_empty);
-        if is_empty {
-            json::remove(object, &pointer);
-        }
-    }
-}
-
-/// A write of the object leaves its status alone, a write of the status everything else.
-fn keep_other_half(kind: &Kind, live: &Value, object: &mut Value, subresource: &str) {
-    if subresource == "status" {
-        let status = json::at(object, "/status").clone();
-        let managed = json::remove(object, "/metadata/managedFields");
-        let annotations = json::at(object, "/metadata/annotations").clone();
-        *object = live.clone();
-        // Built-in kinds take annotations through the status too; deployments are numbered so.
-        if !kind.is_custom() && annotations.is_object() {
-            json::set(object, "/metadata/annotations", annotations);
-        }
-        json::remove(object, "/metadata/managedFields");
-        if let Some(managed) = managed {
-            json::set(object, "/metadata/managedFields", managed);
-        }
-        if status.is_null() {
-            json::remove(object, "/status");
-        } else {
-            json::set(object, "/status", status);
-        }
-    } else if kind.has_status {
-        match json::at(live, "/status") {
-            Value::Null => {
-                json::remove(object, "/status");
-            }
-            status => json::set(object, "/status", status.clone()),
-        }
-    }
-}
-
-fn count_generation(kind: &Kind, live: &Value, object: &mut Value) {
-    if !kind.counts_generations() {
-        return;
-    }
-    let essence = |object: &Value| {
-        let mut essence = object.clone();
-        json::remove(&mut essence, "/metadata");
-        json::remove(&mut essence, "/status");
-        // Binding a pod is no change of what it asks for.
-        if kind.is("pods") {
-            json::remove(&mut essence, "/spec/nodeName");
-        }
-        essence
-    };
-    if essence(live) != essence(object) {
-        let next = json::int(live, "/metadata/generation", 0) + 1;
-        json::set(object, "/metadata/generation", next);
-    }
 }

@@ -244,6 +244,7 @@ pub(crate) fn compare(kind: &Kind, before: &Value, after: &Value) -> Difference 
     for (path, value) in &new {
         match old.get(path) {
             None if is_struct(kind, path) => {}
+            None if is_empty_service_name(path, value.as_ref()) => {}
             None => {
                 difference.added.0.insert(path.clone());
             }
@@ -282,6 +283,11 @@ fn is_struct(kind: &Kind, path: &[String]) -> bool {
     }
 }
 
+/// A stateful set's `serviceName` is written even when it is empty.
+fn is_empty_service_name(path: &[String], value: Option<&Value>) -> bool {
+    path.last().is_some_and(|last| last == "f:serviceName") && value == Some(&json!(""))
+}
+
 /// What specs of any kind always have.
 const STRUCTS_OF_SPECS: &[&str] = &[
     "f:containers",
@@ -290,7 +296,6 @@ const STRUCTS_OF_SPECS: &[&str] = &[
     "f:podSelector",
     "f:resources",
     "f:scaleTargetRef",
-    "f:serviceName",
     "f:source",
     "f:strategy",
     "f:template",

@@ -107,6 +107,8 @@ pub(crate) fn merge_rule(kind: &Kind, path: &[&str], value: &Value) -> Merge {
     match value {
         Value::Object(_) if is_atomic_map(kind, path) => Merge::Atomic,
         Value::Object(_) => Merge::Granular,
+        // Jobs replace their conditions as a whole, unlike everybody else.
+        Value::Array(_) if kind.kind == "Job" && path == ["status", "conditions"] => Merge::Atomic,
         Value::Array(_) => list_rule(kind, path),
         _ => Merge::Atomic,
     }

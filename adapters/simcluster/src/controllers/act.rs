@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::Pass;
 use crate::json;
 use crate::kinds::Kind;
-use crate::status::{ApiError, ApiResult};
+use crate::status::ApiResult;
 use crate::write::{Options, random_suffix};
 
 /// The manager under which the controllers write.
@@ -153,14 +153,14 @@ impl Pass<'_> {
     }
 
     fn was_told(&self, object: &Value, reason: &str, message: &str) -> bool {
-        self.state
-            .store
-            .list("events", json::namespace(object))
-            .any(|event| {
-                json::text(event, "/involvedObject/uid") == json::uid(object)
-                    && json::text(event, "/reason") == reason
-                    && json::text(event, "/message") == message
-            })
+        self.told(object, reason, message).is_some()
+    }
+
+    /// The event that said these words about `object`, if it is still there.
+    fn told(&self, object: &Value, reason: &str, message: &str) -> Option<Arc<Value>> {
+        let key = (json::uid(object).to_owned(), format!("{reason} {message}"));
+        let (namespace, name) = self.state.memory.told.get(&key)?;
+        self.state.get("events", namespace, name)
     }
 
     fn tell(&mut self, object: &Value, kind: &str, reason: &str, message: &str, component: &str) {
@@ -169,16 +169,7 @@ impl Pass<'_> {
             namespace => namespace,
         };
         let events = self.state.kinds.get("events");
-        let same = self
-            .state
-            .store
-            .list("events", namespace)
-            .find(|event| {
-                json::text(event, "/involvedObject/uid") == json::uid(object)
-                    && json::text(event, "/reason") == reason
-                    && json::text(event, "/message") == message
-            })
-            .cloned();
+        let same = self.told(object, reason, message);
         if let Some(event) = same {
             let stamp = self.stamp.clone();
             self.change(&events, &event, component, |event| {
@@ -209,19 +200,22 @@ impl Pass<'_> {
             "count": 1,
         });
         // An event for a namespace that is ending is refused, as it is on a real server.
-        ignore_refused(
-            self.state
-                .create_as(component, &events, namespace, event)
-                .map(|_| ()),
-        );
+        match self.state.create_as(component, &events, namespace, event) {
+            Ok(event) => {
+                let key = (json::uid(object).to_owned(), format!("{reason} {message}"));
+                let place = (namespace.to_owned(), json::name(&event).to_owned());
+                self.state.memory.told.insert(key, place);
+            }
+            Err(error) => tracing::debug!(error = error.message, "an event was refused"),
+        }
         self.forget_events();
     }
 
     fn forget_events(&mut self) {
-        let events = self.state.list("events", "");
-        if events.len() <= EVENTS {
+        if self.state.store.count("events") <= EVENTS {
             return;
         }
+        let events = self.state.list("events", "");
         let version = |e: &Value| {
             json::text(e, "/metadata/resourceVersion")
                 .parse::<u64>()
@@ -249,12 +243,6 @@ fn ignore_missing(result: ApiResult<()>) {
         && error.code != 404
     {
         tracing::warn!(error = error.message, "a simulated controller was refused");
-    }
-}
-
-fn ignore_refused(result: ApiResult<()>) {
-    if let Err(ApiError { message, .. }) = result {
-        tracing::debug!(message, "an event was refused");
     }
 }
 

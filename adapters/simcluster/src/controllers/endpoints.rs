@@ -76,8 +76,11 @@ fn named_port(pod: &Value, name: &str) -> Option<i64> {
 fn publish_endpoints(pass: &mut Pass<'_>, service: &Value, pods: &[Arc<Value>]) {
     let (mut ready, mut not_ready) = (Vec::new(), Vec::new());
     for pod in pods.iter().filter(|pod| !json::is_deleting(pod)) {
-        let address = json!({"ip": json::text(pod, "/status/podIP"),
+        let mut address = json!({"ip": json::text(pod, "/status/podIP"),
             "nodeName": json::text(pod, "/spec/nodeName"), "targetRef": target(pod)});
+        if json::text(pod, "/spec/subdomain") == json::name(service) {
+            json::set(&mut address, "/hostname", json::text(pod, "/spec/hostname"));
+        }
         if is_published(service, pod) {
             ready.push(address);
         } else {

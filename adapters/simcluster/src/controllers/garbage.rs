@@ -68,6 +68,7 @@ fn forget_the_dead(pass: &mut Pass<'_>, owners: &HashMap<String, Owner>) {
     let memory = &mut pass.state.memory;
     memory.pods.retain(|uid, _| owners.contains_key(uid));
     memory.backoffs.retain(|uid, _| owners.contains_key(uid));
+    memory.told.retain(|(uid, _), _| owners.contains_key(uid));
     memory.progress.retain(|uid, _| owners.contains_key(uid));
 }
 

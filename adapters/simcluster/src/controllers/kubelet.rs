@@ -71,6 +71,8 @@ enum Containers {
     Running {
         ready: bool,
     },
+    /// Ended with an error and about to be started again.
+    Crashed,
     Ended {
         code: i64,
     },
@@ -97,6 +99,10 @@ pub(super) fn run(pass: &mut Pass<'_>) {
 
 fn sync(pass: &mut Pass<'_>, pod: &Value, mut memory: PodMemory) -> PodMemory {
     if json::is_deleting(pod) {
+        if memory.deleting_since.is_none() && memory.started.is_some() && !is_ended(pod) {
+            let message = format!("Stopping container {}", first_name(pod));
+            pass.event(pod, "Killing", &message, COMPONENT);
+        }
         let since = *memory.deleting_since.get_or_insert(pass.now);
         let takes = duration(pod, "terminate-after").unwrap_or(Duration::ZERO);
         // However stubborn its containers are, the grace of a pod ends it.
@@ -106,14 +112,6 @@ fn sync(pass: &mut Pass<'_>, pod: &Value, mut memory: PodMemory) -> PodMemory {
         if ends <= pass.now {
             finish(pass, pod);
         } else {
-            if memory.started.is_some() {
-                pass.event_once(
-                    pod,
-                    "Killing",
-                    &format!("Stopping container {}", first_name(pod)),
-                    COMPONENT,
-                );
-            }
             pass.wake_at(ends);
         }
         return memory;
@@ -164,7 +162,7 @@ fn decide(pass: &mut Pass<'_>, pod: &Value, memory: &mut PodMemory) -> Container
     if let Some(at) = memory.restart_at {
         if pass.now < at {
             pass.wake_at(at);
-            return back_off(pod, memory);
+            return crashed(pod, memory);
         }
         memory.restart_at = None;
         memory.restarts += 1;
@@ -308,10 +306,16 @@ fn crash(pass: &mut Pass<'_>, pod: &Value, memory: &mut PodMemory, since: &str) 
     }
     let end = statuses::ended(pod, 1, since, &pass.stamp);
     memory.last_end = Some(end);
-    let wait = Duration::from_millis(200) * 2_u32.pow(memory.restarts.min(3));
+    let wait = match memory.restarts {
+        0 => CRASH_AFTER,
+        restarts => Duration::from_millis(100) * 2_u32.pow(restarts.min(4)),
+    };
     let at = pass.now + wait;
     memory.restart_at = Some(at);
     pass.wake_at(at);
+    if memory.restarts == 0 {
+        return crashed(pod, memory);
+    }
     let text = format!(
         "Back-off restarting failed container {} in pod {}_{}({})",
         first_name(pod),
@@ -320,13 +324,22 @@ fn crash(pass: &mut Pass<'_>, pod: &Value, memory: &mut PodMemory, since: &str) 
         json::uid(pod)
     );
     pass.warn(pod, "BackOff", &text, COMPONENT);
-    back_off(pod, memory)
+    crashed(pod, memory)
+}
+
+/// The first crash is followed by a start at once, the others by back-off.
+fn crashed(pod: &Value, memory: &PodMemory) -> Containers {
+    if memory.restarts == 0 {
+        Containers::Crashed
+    } else {
+        back_off(pod, memory)
+    }
 }
 
 /// The texts speak of the waits of a real kubelet, which are longer than those here.
 fn back_off(pod: &Value, memory: &PodMemory) -> Containers {
     const WAITS: [&str; 6] = ["10s", "20s", "40s", "1m20s", "2m40s", "5m0s"];
-    let wait = WAITS[usize::try_from(memory.restarts).unwrap_or(5).min(5)];
+    let wait = WAITS[usize::try_from(memory.restarts).unwrap_or(6).clamp(1, 6) - 1];
     let text = format!(
         "back-off {wait} restarting failed container={} pod={}_{}({})",
         first_name(pod),
@@ -379,7 +392,7 @@ fn write(pass: &mut Pass<'_>, pod: &Value, memory: &PodMemory, containers: &Cont
         Containers::Ended { code: 0 } => "Succeeded",
         Containers::Ended { .. } => "Failed",
         Containers::Waiting { .. } if memory.started.is_none() => "Pending",
-        Containers::Waiting { .. } | Containers::Running { .. } => "Running",
+        Containers::Waiting { .. } | Containers::Running { .. } | Containers::Crashed => "Running",
     };
     json::set(&mut status, "/phase", phase);
     json::set(
@@ -396,14 +409,20 @@ fn write(pass: &mut Pass<'_>, pod: &Value, memory: &PodMemory, containers: &Cont
         json::set(&mut status, "/podIP", address);
     }
     let now = pass.stamp.clone();
+    let sandbox = memory.sandbox && !matches!(containers, Containers::Ended { .. });
     set_condition(
         &mut status,
-        ("PodReadyToStartContainers", memory.sandbox),
+        ("PodReadyToStartContainers", sandbox),
         "",
         "",
         &now,
     );
-    set_condition(&mut status, ("Initialized", true), "", "", &now);
+    let initialised = if phase == "Succeeded" {
+        "PodCompleted"
+    } else {
+        ""
+    };
+    set_condition(&mut status, ("Initialized", true), initialised, "", &now);
     let (reason, message) = if ready {
         ("", String::new())
     } else if phase == "Succeeded" {

@@ -27,8 +27,17 @@ pub(super) fn current(pass: &mut Pass<'_>, kind: &Kind, owner: &Value) -> String
         }
         Some(_) => {}
         None => {
+            let mut labels = json::at(owner, "/spec/selector/matchLabels").clone();
+            let label = if kind.kind == "DaemonSet" {
+                LABEL
+            } else {
+                "controller.kubernetes.io/hash"
+            };
+            json::set(&mut labels, &format!("/{}", json::escape(label)), hash);
+            let mut template = template.clone();
+            json::set(&mut template, "/$patch", "replace");
             let object = json!({
-                "metadata": {"name": name, "labels": json::at(owner, "/spec/selector/matchLabels"),
+                "metadata": {"name": name, "labels": labels,
                     "ownerReferences": [controller_reference(kind, owner)]},
                 "data": {"spec": {"template": template}},
                 "revision": highest + 1,
@@ -54,7 +63,9 @@ fn highest(pass: &Pass<'_>, owner: &Value) -> i64 {
 /// The template that a revision holds.
 pub(super) fn template(pass: &Pass<'_>, owner: &Value, name: &str) -> Option<Value> {
     let revision = pass.state.get(REVISIONS, json::namespace(owner), name)?;
-    revision.pointer("/data/spec/template").cloned()
+    let mut template = revision.pointer("/data/spec/template").cloned()?;
+    json::remove(&mut template, "/$patch");
+    Some(template)
 }
 
 /// The name of the revision that a pod was made from.

@@ -106,17 +106,21 @@ fn has_room(pass: &Pass<'_>, pod: &Value, node: &Value) -> bool {
 fn scarce(pass: &Pass<'_>, pod: &Value, node: &Value) -> Option<&'static str> {
     ["cpu", "memory"].into_iter().find(|resource| {
         let asked = requested(pod, resource);
-        let free = quantity(json::text(node, &format!("/status/allocatable/{resource}")))
-            - pass
-                .state
-                .store
-                .list("pods", "")
-                .filter(|other| json::text(other, "/spec/nodeName") == json::name(node))
-                .filter(|other| !super::act::is_ended(other))
-                .map(|other| requested(other, resource))
-                .sum::<f64>();
-        asked > 0.0 && asked > free
+        asked > 0.0 && asked > free(pass, node, resource)
     })
+}
+
+/// What of a resource is not yet asked for by pods on the node.
+fn free(pass: &Pass<'_>, node: &Value, resource: &str) -> f64 {
+    let taken: f64 = pass
+        .state
+        .store
+        .list("pods", "")
+        .filter(|pod| json::text(pod, "/spec/nodeName") == json::name(node))
+        .filter(|pod| !super::act::is_ended(pod))
+        .map(|pod| requested(pod, resource))
+        .sum();
+    quantity(json::text(node, &format!("/status/allocatable/{resource}"))) - taken
 }
 
 fn requested(pod: &Value, resource: &str) -> f64 {

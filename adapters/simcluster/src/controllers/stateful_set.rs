@@ -74,21 +74,22 @@ fn sync(pass: &mut Pass<'_>, kind: &Kind, set: &Value, update: &str) {
 }
 
 fn shrink(pass: &mut Pass<'_>, set: &Value, surplus: &[&Arc<Value>], in_order: bool) {
-    let pods = pass.state.kinds.get("pods");
     for pod in surplus {
         if !json::is_deleting(pod) {
-            pass.delete(&pods, pod);
-            let message = format!(
-                "delete Pod {} in StatefulSet {} successful",
-                json::name(pod),
-                json::name(set)
-            );
-            pass.event(set, "SuccessfulDelete", &message, COMPONENT);
+            remove(pass, set, pod);
         }
         if in_order {
             return;
         }
     }
+}
+
+fn remove(pass: &mut Pass<'_>, set: &Value, pod: &Value) {
+    let kind = pass.state.kinds.get("pods");
+    pass.delete(&kind, pod);
+    let (name, of) = (json::name(pod), json::name(set));
+    let message = format!("Delete Pod {name} in StatefulSet {of} successful");
+    pass.event(set, "SuccessfulDelete", &message, COMPONENT);
 }
 
 /// Deletes the highest pod of an older template, down to the partition; its successor is new.
@@ -107,8 +108,7 @@ fn replace_outdated(
             return;
         }
         if revision::of(pod) != update && !json::is_deleting(pod) {
-            let kind = pass.state.kinds.get("pods");
-            pass.delete(&kind, pod);
+            remove(pass, set, pod);
             return;
         }
         if !is_ready(pod) {
@@ -134,6 +134,11 @@ fn make(pass: &mut Pass<'_>, kind: &Kind, set: &Value, ordinal: i64, update: &st
     let claims = make_claims(pass, set, &name);
     let outcome = pass.make_pod(kind, set, &template, &name, |pod| {
         let labels = "/metadata/labels";
+        json::set(
+            pod,
+            "/metadata/generateName",
+            format!("{}-", json::name(set)),
+        );
         json::set(pod, &format!("{labels}/{}", revision::LABEL), wanted);
         json::set(
             pod,
@@ -160,7 +165,7 @@ fn make(pass: &mut Pass<'_>, kind: &Kind, set: &Value, ordinal: i64, update: &st
         Ok(_) => {
             pass.succeeded(json::uid(set));
             let message = format!(
-                "create Pod {name} in StatefulSet {} successful",
+                "Create Pod {name} in StatefulSet {} successful",
                 json::name(set)
             );
             pass.event(set, "SuccessfulCreate", &message, COMPONENT);
@@ -169,7 +174,7 @@ fn make(pass: &mut Pass<'_>, kind: &Kind, set: &Value, ordinal: i64, update: &st
         Err(error) => {
             pass.failed(json::uid(set));
             let message = format!(
-                "create Pod {name} in StatefulSet {} failed error: {}",
+                "Create Pod {name} in StatefulSet {} failed error: {}",
                 json::name(set),
                 error.message
             );
@@ -212,14 +217,14 @@ fn make_claims(pass: &mut Pass<'_>, set: &Value, pod: &str) -> Vec<(String, Stri
             {
                 Ok(_) => {
                     let message = format!(
-                        "create Claim {name} Pod {pod} in StatefulSet {} success",
+                        "Create Claim {name} Pod {pod} in StatefulSet {} success",
                         json::name(set)
                     );
                     pass.event(set, "SuccessfulCreate", &message, COMPONENT);
                 }
                 Err(error) => {
                     let message = format!(
-                        "create Claim {name} for Pod {pod} in StatefulSet {} failed error: {}",
+                        "Create Claim {name} for Pod {pod} in StatefulSet {} failed error: {}",
                         json::name(set),
                         error.message
                     );

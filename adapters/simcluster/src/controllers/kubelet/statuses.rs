@@ -53,6 +53,7 @@ pub(super) fn write(
         Containers::Waiting { reason, message } => {
             json!({"waiting": {"reason": reason, "message": message}})
         }
+        Containers::Crashed => json!({"terminated": memory.last_end}),
         Containers::Running { .. } => json!({"running": {"startedAt": since}}),
         Containers::Ended { code } => {
             let before = json::at(status, "/containerStatuses/0/state/terminated").clone();
@@ -66,10 +67,10 @@ pub(super) fn write(
     };
     let ready = matches!(containers, Containers::Running { ready: true });
     let started = matches!(containers, Containers::Running { .. });
-    let last = memory
-        .last_end
-        .as_ref()
-        .map_or(json!({}), |end| json!({"terminated": end}));
+    let last = match &memory.last_end {
+        Some(end) if !matches!(containers, Containers::Crashed) => json!({"terminated": end}),
+        _ => json!({}),
+    };
     let shown: Vec<Value> = json::list(pod, "/spec/containers")
         .iter()
         .map(|container| {
@@ -90,8 +91,15 @@ pub(super) fn write(
         })
         .collect();
     json::set(status, "/containerStatuses", shown);
+    if memory.started.is_some() {
+        write_initial(status, pod);
+    }
+}
+
+/// Init containers all ended well before the others were started.
+fn write_initial(status: &mut Value, pod: &Value) {
     let initial = json::list(pod, "/spec/initContainers");
-    if initial.is_empty() || memory.started.is_none() {
+    if initial.is_empty() {
         return;
     }
     let shown: Vec<Value> = initial
