@@ -16,6 +16,8 @@ use crate::problem::ApiError;
 pub(crate) const JSON_LIMIT: usize = 1024 * 1024;
 /// Largest CSAR.
 pub(crate) const CSAR_LIMIT: usize = 256 * 1024 * 1024;
+/// Most that is read of a body that is refused.
+const DISCARD_LIMIT: usize = CSAR_LIMIT * 2;
 /// Longest wait for the next piece of a body.
 const STALL: Duration = Duration::from_secs(10);
 
@@ -81,17 +83,10 @@ async fn json(request: Request) -> Result<Option<Value>, ApiError> {
         return Ok(None);
     }
     must_be_json(&method, &headers)?;
-    serde_json::from_slice(&bytes).map(Some).map_err(|error| {
-        ApiError::new(
-            400,
-            format!("the body is not JSON: {}", error_without_content(&error)),
-        )
-    })
-}
-
-/// What is wrong with the text and where; serde's syntax errors quote nothing of it.
-fn error_without_content(error: &serde_json::Error) -> String {
-    error.to_string()
+    // The errors of serde_json name line and column, and quote nothing of the text.
+    serde_json::from_slice(&bytes)
+        .map(Some)
+        .map_err(|error| ApiError::new(400, format!("the body is not JSON: {error}")))
 }
 
 fn must_be_json(method: &Method, headers: &HeaderMap) -> Result<(), ApiError> {
@@ -128,13 +123,9 @@ pub(crate) fn must_be(headers: &HeaderMap, accepted: &[&str]) -> Result<(), ApiE
 ///
 /// 413 beyond the limit, 408 when the next piece does not come, 400 when the connection breaks.
 pub(crate) async fn read(headers: &HeaderMap, body: Body, limit: usize) -> Result<Bytes, ApiError> {
-    let announced = headers
-        .get(header::CONTENT_LENGTH)
-        .and_then(|value| value.to_str().ok())
-        .and_then(|value| value.parse::<u64>().ok());
     let too_large = || ApiError::new(413, format!("the body is larger than {limit} bytes"));
-    if announced.is_some_and(|length| usize::try_from(length).map_or(true, |length| length > limit))
-    {
+    if announced(headers).is_some_and(|length| length > limit) {
+        discard(headers, body).await;
         return Err(too_large());
     }
     let mut pieces = body.into_data_stream();
@@ -146,8 +137,41 @@ pub(crate) async fn read(headers: &HeaderMap, body: Body, limit: usize) -> Resul
         match next {
             None => return Ok(whole.freeze()),
             Some(Err(_)) => return Err(ApiError::new(400, "the body broke off")),
-            Some(Ok(piece)) if whole.len() + piece.len() > limit => return Err(too_large()),
+            Some(Ok(piece)) if whole.len() + piece.len() > limit => {
+                discard(headers, Body::from_stream(pieces)).await;
+                return Err(too_large());
+            }
             Some(Ok(piece)) => whole.extend_from_slice(&piece),
         }
     }
+}
+
+/// Reads the rest of a body that is refused, within bounds, and forgets it: a client that is still sending when
+/// the connection closes never sees the answer. One that waits to be asked for its body is not asked.
+pub(crate) async fn discard(headers: &HeaderMap, body: Body) {
+    if headers.contains_key(header::EXPECT) {
+        return;
+    }
+    let mut pieces = body.into_data_stream();
+    let rest = async {
+        let mut left = DISCARD_LIMIT;
+        while let Some(Ok(piece)) = pieces.next().await {
+            left = left.saturating_sub(piece.len());
+            if left == 0 {
+                break;
+            }
+        }
+    };
+    if timeout(STALL, rest).await.is_err() {
+        tracing::debug!("a refused body was not read to its end");
+    }
+}
+
+fn announced(headers: &HeaderMap) -> Option<usize> {
+    headers
+        .get(header::CONTENT_LENGTH)?
+        .to_str()
+        .ok()?
+        .parse()
+        .ok()
 }

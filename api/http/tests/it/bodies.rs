@@ -2,9 +2,11 @@
 
 use axum::body::{Body, Bytes};
 use axum::http::Method;
-use futures::stream;
+use futures::{StreamExt, stream};
 use serde_json::json;
 use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::server::{Answer, call, server};
 
@@ -108,8 +110,42 @@ async fn a_megabyte_is_the_limit_announced_or_not() {
 #[tokio::test(start_paused = true)]
 async fn a_body_that_stops_coming_is_cut() {
     let stalled = stream::once(async { Ok::<_, Infallible>(Bytes::from_static(b"{")) });
-    let body = Body::from_stream(futures::StreamExt::chain(stalled, stream::pending()));
+    let body = Body::from_stream(stalled.chain(stream::pending()));
     raw(JSON, body)
         .await
         .is_problem(408, "did not come in time");
+}
+
+#[tokio::test]
+async fn what_is_refused_is_read_to_its_end_so_that_the_answer_arrives() {
+    let taken = Arc::new(AtomicUsize::new(0));
+    let counter = taken.clone();
+    let pieces = stream::iter(0..3000).map(move |_| {
+        counter.fetch_add(1, Ordering::Relaxed);
+        Ok::<_, Infallible>(Bytes::from_static(&[b' '; 1024]))
+    });
+    raw(JSON, Body::from_stream(pieces))
+        .await
+        .is_problem(413, "1048576 bytes");
+    assert_eq!(taken.load(Ordering::Relaxed), 3000);
+
+    let taken = Arc::new(AtomicUsize::new(0));
+    let counter = taken.clone();
+    let pieces = stream::iter(0..300).map(move |_| {
+        counter.fetch_add(1, Ordering::Relaxed);
+        Ok::<_, Infallible>(Bytes::from_static(&[b' '; 1024]))
+    });
+    let server = server();
+    let request = call(Method::POST, SCALE)
+        .header("Content-Type", "application/json")
+        .header("Content-Length", "30000000")
+        .header("Expect", "100-continue")
+        .body(Body::from_stream(pieces))
+        .unwrap();
+    server.send(request).await.is_problem(413, "1048576 bytes");
+    assert_eq!(
+        taken.load(Ordering::Relaxed),
+        0,
+        "it waited to be asked, and was not"
+    );
 }

@@ -38,7 +38,10 @@ async fn an_instance_is_read_with_its_tag_and_date() {
         .await;
     assert_eq!(answer.header("etag"), Some("\"5\""));
     let date = answer.header("last-modified").unwrap();
-    assert!(date.starts_with("Thu, 01 Jan 2026 00:") && date.ends_with(" GMT"), "{date}");
+    assert!(
+        date.starts_with("Thu, 01 Jan 2026 00:") && date.ends_with(" GMT"),
+        "{date}"
+    );
 }
 
 #[tokio::test]
