@@ -1,0 +1,16 @@
+//! The one integration binary. What a module tests is said at its head; what it stands on is `cairn-tests`.
+
+#[cfg(test)]
+mod architecture;
+#[cfg(test)]
+mod contracts;
+#[cfg(test)]
+mod docs;
+#[cfg(test)]
+mod operations;
+#[cfg(test)]
+mod seed_a;
+#[cfg(test)]
+mod seed_c;
+#[cfg(test)]
+mod walkthroughs;

@@ -1,0 +1,224 @@
+//! A whole Cairn in this process, on a database and a cluster that outlive it.
+
+use crate::client::{Client, Door};
+use crate::place::Place;
+use crate::until::until;
+use cairn::settings::{Settings, Store};
+use cairn::wiring::{DefaultVim, Options, Parts, open};
+use cairn_api_types::PublicUrl;
+use cairn_db::testing::TestDatabase;
+use cairn_domain::clocks::Clocks;
+use cairn_domain::secret::Secret;
+use cairn_kubernetes::ConfiguredCluster;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::ops::Deref;
+use std::sync::Arc;
+use std::time::Duration;
+use tempfile::TempDir;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+/// Base of all links in the tests.
+pub const PUBLIC_URL: &str = "http://cairn.test";
+
+/// What outlives a process: a database with its key, and a cluster.
+pub struct Ground {
+    /// The cluster.
+    pub place: Place,
+    /// The database.
+    pub database: TestDatabase,
+    data: TempDir,
+}
+
+/// Which database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A file of its own.
+    Sqlite,
+    /// A PostgreSQL database of its own.
+    Postgres,
+}
+
+impl Ground {
+    /// A fresh database of this kind beside a cluster; `None` only where PostgreSQL is left out on purpose.
+    pub async fn new(kind: Kind, place: Place) -> Option<Arc<Self>> {
+        let database = match kind {
+            Kind::Sqlite => TestDatabase::sqlite(),
+            Kind::Postgres => TestDatabase::postgres().await?,
+        };
+        let data = TempDir::new().expect("a temporary folder");
+        if kind == Kind::Postgres {
+            use base64::Engine as _;
+            let key = base64::engine::general_purpose::STANDARD.encode([7_u8; 32]);
+            std::fs::write(data.path().join("cairn.key"), key).expect("a key file");
+        }
+        Some(Arc::new(Self { place, database, data }))
+    }
+
+    /// A SQLite file and a simulated cluster.
+    pub async fn simple() -> Arc<Self> {
+        let place = Place::simulated().await;
+        Self::new(Kind::Sqlite, place).await.expect("SQLite is always there")
+    }
+
+    /// Where the database and its key lie.
+    #[must_use]
+    pub fn store(&self) -> Store {
+        let data = self.data.path().to_owned();
+        Store { database: self.database.url().to_owned(), key_file: Some(data.join("cairn.key")), data }
+    }
+
+    fn settings(&self) -> Settings {
+        Settings {
+            store: self.store(),
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            kubeconfig: None,
+            simulated: false,
+            public_url: Some(PUBLIC_URL.to_owned()),
+            enable_faults: true,
+            allow_private_callbacks: true,
+            lenient: false,
+            clocks: Clocks::default(),
+        }
+    }
+
+    fn vim(&self) -> DefaultVim {
+        let cluster = match &self.place.sim {
+            Some(sim) => {
+                ConfiguredCluster::in_process(sim.router(), self.place.kube.token.clone().map(Secret::new))
+            }
+            None => ConfiguredCluster::kubeconfig(self.place.kubeconfig()),
+        };
+        DefaultVim { cluster, simulated: None }
+    }
+}
+
+/// A whole Cairn. Its tasks run in a runtime of their own, so that they can end as a process ends.
+pub struct World {
+    /// What it stands on.
+    pub ground: Arc<Ground>,
+    client: Client,
+    runtime: Option<Runtime>,
+    stop: CancellationToken,
+    tasks: Vec<JoinHandle<Option<()>>>,
+    crashed: watch::Receiver<bool>,
+}
+
+impl Deref for World {
+    type Target = Client;
+
+    fn deref(&self) -> &Client {
+        &self.client
+    }
+}
+
+impl World {
+    /// A fresh one on SQLite and a simulated cluster.
+    pub async fn simple() -> Self {
+        Self::on(Ground::simple().await).await
+    }
+
+    /// One on this ground, where another may have ended before.
+    ///
+    /// # Panics
+    /// When it cannot be set up.
+    pub async fn on(ground: Arc<Ground>) -> Self {
+        Self::with(ground, |_| {}).await
+    }
+
+    /// One on this ground with settings of its own.
+    ///
+    /// # Panics
+    /// When it cannot be set up.
+    pub async fn with(ground: Arc<Ground>, change: impl FnOnce(&mut Settings)) -> Self {
+        let mut settings = ground.settings();
+        change(&mut settings);
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(2)
+            .thread_name("world")
+            .enable_all()
+            .build()
+            .expect("a runtime can be made");
+        let (crash, crashed) = watch::channel(false);
+        let stop = CancellationToken::new();
+        let (ends, vim) = (stop.clone(), ground.vim());
+        let wiring = runtime.spawn(async move {
+            // The one before gives its lock up as its last task is dropped.
+            let opened = until(Duration::from_secs(10), "the database to be free", || async {
+                open(&settings.store).await
+            })
+            .await;
+            let options = Options {
+                public_url: PublicUrl::parse(PUBLIC_URL).expect("a URL"),
+                crash: Box::new(move || die(&crash)),
+            };
+            let parts = Parts::wire(&settings, opened, Some(vim), options).await.expect("it is wired");
+            (parts.router(), parts.start(&ends))
+        });
+        let (router, tasks) = wiring.await.expect("it is set up");
+        let client = Client::new(Door::InProcess(router, runtime.handle().clone()));
+        Self { ground, client, runtime: Some(runtime), stop, tasks, crashed }
+    }
+
+    /// The cluster.
+    #[must_use]
+    pub fn place(&self) -> &Place {
+        &self.ground.place
+    }
+
+    /// Awaits that a crash fault strikes.
+    ///
+    /// # Panics
+    /// When none does.
+    pub async fn crash(&mut self) {
+        let struck = self.crashed.wait_for(|crashed| *crashed);
+        tokio::time::timeout(crate::client::SOON, struck)
+            .await
+            .expect("the crash fault strikes in time")
+            .expect("the world is alive");
+    }
+
+    /// Whether a crash fault has struck.
+    #[must_use]
+    pub fn has_crashed(&self) -> bool {
+        *self.crashed.borrow()
+    }
+
+    /// Ends everything at once, handing nothing over, as `kill -9` does; the ground stays.
+    #[must_use]
+    pub fn kill(mut self) -> Arc<Ground> {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+        self.ground.clone()
+    }
+
+    /// Ends as on SIGTERM.
+    ///
+    /// # Panics
+    /// When it does not end in time.
+    pub async fn end(mut self) -> Arc<Ground> {
+        self.stop.cancel();
+        let tasks = futures::future::join_all(std::mem::take(&mut self.tasks));
+        tokio::time::timeout(Duration::from_secs(5), tasks).await.expect("it ends within 5 s");
+        self.kill()
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// What a crash fault does here: this task goes no further, ever, and the world is told to end.
+fn die(crash: &watch::Sender<bool>) {
+    crash.send_replace(true);
+    loop {
+        std::thread::park();
+    }
+}
