@@ -169,7 +169,43 @@ async fn one(
     if at.kind.is("apps", "StatefulSet") {
         unstick(session, live, pods).await?;
     }
-    Ok(roots::workload(live, &waiting, pods, events))
+    let mut found = roots::workload(live, &waiting, pods, events);
+    for obstacle in found.iter_mut().filter(|o| o.reason == "NotReady") {
+        let pod = pods
+            .all
+            .iter()
+            .find(|pod| obstacle.object == format!("Pod/{}", json::name(pod)));
+        if let Some(why) = node_failure(session, pod).await? {
+            obstacle.source = "pod".into();
+            obstacle.reason = "NodeNotReady".into();
+            obstacle.message = why;
+        }
+    }
+    Ok(found)
+}
+
+/// Why a pod whose containers are all ready is not: its node does not answer.
+async fn node_failure(session: &Session, pod: Option<&Value>) -> Result<Option<String>, CallError> {
+    let Some(pod) = pod.filter(|pod| json::holds(pod, "ContainersReady")) else {
+        return Ok(None);
+    };
+    let object = ObjectRef {
+        api_version: "v1".into(),
+        kind: "Node".into(),
+        namespace: None,
+        name: json::text(pod, "/spec/nodeName").to_owned(),
+    };
+    let kind = session.builtin("v1", "Node").await?;
+    let node = match session.read(&Located { kind, object }).await {
+        Ok(node) => node.unwrap_or(Value::Null),
+        Err(CallError::Refused(refusal)) if refusal.code == 403 => return Ok(None),
+        Err(other) => return Err(other),
+    };
+    let ready = json::condition(&node, "Ready").filter(|c| c["status"] != "True");
+    Ok(ready.map(|c| {
+        let said = json::text(c, "/message");
+        format!("its node {} is not ready: {said}", json::name(&node))
+    }))
 }
 
 /// A claim whose class waits for the first consumer is no gate: it is judged through its pod.

@@ -6,6 +6,7 @@
 use crate::json;
 use cairn_domain::lcm_op_occ::plan::StepResult;
 use cairn_domain::ports::PortError;
+use cairn_domain::problem::shorten;
 use cairn_domain::waits::Obstacle;
 use serde_json::Value;
 use std::error::Error as StdError;
@@ -220,6 +221,15 @@ impl Refusal {
         )
     }
 
+    /// The refused fields alone: the server's own text quotes their values.
+    fn fields(&self) -> String {
+        let fields: Vec<&str> = json::entries(&self.status, "/details/causes")
+            .iter()
+            .map(|cause| json::text(cause, "/field"))
+            .collect();
+        format!("the cluster refuses its fields {}", fields.join(", "))
+    }
+
     fn budget(&self) -> String {
         let causes: Vec<&str> = json::entries(&self.status, "/details/causes")
             .iter()
@@ -253,8 +263,11 @@ impl CallError {
             Self::NotSent(why) | Self::Lost(why) => Halt::call("cluster", "Unreachable", why),
             Self::Setup(why) => Halt::call("cluster", "Invalid", why),
             Self::Refused(refusal) => {
-                let (reason, message) = refusal.means();
-                Halt::call(object, reason, message)
+                let (reason, mut message) = refusal.means();
+                if reason == "Invalid" && object.starts_with("Secret/") {
+                    message = refusal.fields();
+                }
+                Halt::call(object, reason, shorten(message))
             }
         }
     }
@@ -426,6 +439,17 @@ mod tests {
             CallError::NotSent("refused".into()).writing("x"),
             Halt::InTheWay(_)
         ));
+    }
+
+    #[test]
+    fn what_a_secret_holds_is_not_told() {
+        let body = json!({"kind": "Status", "reason": "Invalid", "message": "data: Invalid value: \"hush\"",
+            "details": {"causes": [{"field": "data[a]", "message": "Invalid value: \"hush\""}]}});
+        let refusal = Refusal::read(422, body.to_string().as_bytes());
+        let Halt::InTheWay(told) = CallError::Refused(refusal).writing("Secret/s") else {
+            panic!("it is authoritative")
+        };
+        assert_eq!(told[0].message, "the cluster refuses its fields data[a]");
     }
 
     #[test]

@@ -8,6 +8,7 @@ use crate::marks;
 use cairn_domain::lcm_op_occ::plan::Outcome;
 use cairn_domain::object::ObjectRef;
 use cairn_domain::ports::Scope;
+use cairn_domain::waits::Obstacle;
 use http::Method;
 use serde_json::json;
 
@@ -59,17 +60,22 @@ pub(crate) async fn set(
         media::MERGE,
         change,
     );
-    let written = session
-        .send(&call)
+    session.send(&call).await.map_err(|e| e.writing(&name))?;
+    // Only what is read afterwards counts: a number can be taken and not kept.
+    let after = session
+        .send(&Call::get(path))
         .await
-        .map_err(|e| e.writing(&name))?
+        .map_err(|e| e.reading(&name))?
         .body;
-    match json::count(&written, "/spec/replicas") {
+    match json::count(&after, "/spec/replicas") {
         after if after == to => Ok(Outcome::ReplicasSet { from, to: after }),
-        after => {
-            let message = format!("{to} replicas were asked for and the cluster keeps {after}");
-            Err(Halt::call(name, "VersionConflict", message))
-        }
+        after => Err(Halt::InTheWay(vec![Obstacle {
+            object: name,
+            source: object.kind.clone(),
+            reason: "ReplicasDiffer".into(),
+            message: format!("{to} replicas were asked for and the cluster keeps {after}"),
+            progress: 0,
+        }])),
     }
 }
 

@@ -323,10 +323,22 @@ async fn needs(
             &at.object.to_string(),
         );
     }
-    let pods = session.builtin("v1", "Pod").await?;
-    for (_, workload) in &request.workloads {
+    // Pods are followed through ReplicaSets, for inventories and for what a wait is told.
+    let seen = [
+        session.builtin("v1", "Pod").await?,
+        session.builtin("apps/v1", "ReplicaSet").await?,
+    ];
+    let running = found
+        .iter()
+        .map(|item| &item.at)
+        .filter(|at| shape::template(&at.kind).is_some())
+        .map(|at| &at.object);
+    let known = request.workloads.iter().map(|(_, workload)| workload);
+    for workload in running.chain(known).chain(&request.scaled) {
         let namespace = workload.namespace.as_deref().unwrap_or(&scope.namespace);
-        needs.watching(&pods, Some(namespace), &workload.to_string());
+        for kind in &seen {
+            needs.watching(kind, Some(namespace), &workload.to_string());
+        }
     }
     Ok(needs)
 }

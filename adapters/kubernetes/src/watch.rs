@@ -28,6 +28,9 @@ const KINDS: usize = 8;
 /// How long is waited where nothing can be watched.
 const BLIND: Duration = Duration::from_secs(2);
 
+/// How long further events are let come before the next look.
+const SWARM: Duration = Duration::from_millis(50);
+
 /// Longest line of a watch, in bytes; an event is never larger than an object.
 const LINE: usize = 16 * 1024 * 1024;
 
@@ -151,9 +154,14 @@ async fn first_event(session: &Session, paths: Vec<Watched>, at_most: Duration) 
         .map(|watched| event(session, watched, at_most).boxed())
         .collect();
     // Whichever ends first: an event, a cut connection or a refusal; the caller looks again in each case.
-    if let Some(Err(error)) = watches.next().await {
-        tracing::debug!(%error, "a watch was not possible");
-        tokio::time::sleep(BLIND).await;
+    match watches.next().await {
+        Some(Err(error)) => {
+            tracing::debug!(%error, "a watch was not possible");
+            tokio::time::sleep(BLIND).await;
+        }
+        // Events come in swarms; one look serves them all.
+        Some(Ok(())) => tokio::time::sleep(SWARM).await,
+        None => {}
     }
 }
 

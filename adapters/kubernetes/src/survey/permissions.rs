@@ -63,8 +63,12 @@ impl Needs {
 
     /// All that managing an object takes, as far as its kind can it.
     pub(crate) fn managing(&mut self, kind: &Kind, namespace: Option<&str>, object: &str) {
+        let is_kept = kind.is("apiextensions.k8s.io", "CustomResourceDefinition");
         for verb in VERBS.into_iter().filter(|verb| kind.can(verb)) {
-            self.add(kind, "", namespace, verb, object);
+            // Definitions are never deleted, so nobody need allow it.
+            if !(is_kept && verb == "delete") {
+                self.add(kind, "", namespace, verb, object);
+            }
         }
     }
 

@@ -30,8 +30,7 @@ pub struct Bench {
     pub namespace: String,
     client: Client,
     token: Option<String>,
-    /// Kept for its controllers.
-    _simulated: Option<SimCluster>,
+    simulated: Option<SimCluster>,
 }
 
 /// Bodies that are in the steps themselves.
@@ -53,6 +52,7 @@ fn scope(case: &str, namespace: &str) -> Scope {
         instance: VnfInstanceId::parse(format!("vnf-{case}")).unwrap(),
         operation: VnfLcmOpOccId::parse("op-1").unwrap(),
         known_operations: vec![VnfLcmOpOccId::parse("op-1").unwrap()],
+        recorded_uids: Vec::new(),
         package_digest: "d1".into(),
         namespace: namespace.to_owned(),
         take_over: false,
@@ -131,15 +131,31 @@ async fn make(
         namespace,
         client,
         token,
-        _simulated: simulated,
+        simulated,
     };
     let made =
         json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": bench.namespace}});
     bench.post("/api/v1/namespaces", made).await;
+    if bench.simulated.is_some() {
+        // The real one brings it, see CONTRIBUTING.md.
+        let class = json!({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass",
+            "metadata": {"name": "manual"}, "provisioner": "simcluster.cairn.dev/provisioner",
+            "volumeBindingMode": "WaitForFirstConsumer"});
+        bench
+            .post("/apis/storage.k8s.io/v1/storageclasses", class)
+            .await;
+    }
     bench
 }
 
 impl Bench {
+    /// The simulated cluster, for cases that are on no other.
+    pub fn cluster(&self) -> &SimCluster {
+        self.simulated
+            .as_ref()
+            .expect("the case is on the simulated cluster")
+    }
+
     /// Ends a case: its namespace goes.
     pub async fn done(self) {
         self.call(

@@ -4,7 +4,7 @@ use crate::bench::{Bench, uid_of};
 use crate::objects::{config_map, deployment, job, service, stateful_set};
 use cairn_domain::ids::VnfLcmOpOccId;
 use cairn_domain::lcm_op_occ::plan::{Action, Outcome, PreState};
-use cairn_domain::object::Body;
+use cairn_domain::object::{Body, ObjectRef, Uid};
 use serde_json::{Value, json};
 
 pub async fn a_workload_is_made_marked_scaled_and_removed(bench: Bench) {
@@ -13,47 +13,50 @@ pub async fn a_workload_is_made_marked_scaled_and_removed(bench: Bench) {
         deployment("web", 2, "cairn.test/web:1"),
         service("web", "web"),
     ];
-    let mut uids = Vec::new();
+    let mut made = Vec::new();
     for manifest in &manifests {
         let outcome = bench.must(&bench.apply(manifest)).await;
         assert!(
             matches!(outcome, Outcome::Applied { created: true, .. }),
             "{outcome:?}"
         );
-        uids.push(uid_of(&outcome));
+        made.push((bench.object(manifest), Some(uid_of(&outcome))));
     }
     let all: Vec<&Value> = manifests.iter().collect();
     bench.until_done(&bench.ready(&all)).await;
-    for (manifest, uid) in manifests.iter().zip(&uids) {
+    for (manifest, (_, uid)) in manifests.iter().zip(&made) {
         let again = bench.must(&bench.apply(manifest)).await;
-        assert_eq!(
-            again,
-            Outcome::Applied {
-                uid: uid.clone(),
-                created: false,
-                overridden: Vec::new()
-            }
-        );
+        let uid = uid.clone().unwrap();
+        assert_eq!(again, applied_again(uid));
     }
+    is_marked(&bench).await;
+    is_scaled(&bench, &bench.object(&manifests[1])).await;
+    bench.until_done(&bench.ready(&all)).await;
+    is_removed(&bench, &made).await;
+    bench.done().await;
+}
+
+fn applied_again(uid: Uid) -> Outcome {
+    Outcome::Applied {
+        uid,
+        created: false,
+        overridden: Vec::new(),
+    }
+}
+
+async fn is_marked(bench: &Bench) {
     let live = bench.get(&bench.path("deployments", "web")).await;
     let instance = json!(bench.scope.instance.as_str());
-    assert_eq!(
-        live["metadata"]["labels"]["cairn.dev/vnf-instance-id"],
-        instance
-    );
-    assert_eq!(
-        live["metadata"]["annotations"]["cairn.dev/operation-id"],
-        "op-1"
-    );
-    assert_eq!(
-        live["metadata"]["annotations"]["cairn.dev/package-digest"],
-        "d1"
-    );
+    let metadata = &live["metadata"];
+    assert_eq!(metadata["labels"]["cairn.dev/vnf-instance-id"], instance);
+    assert_eq!(metadata["annotations"]["cairn.dev/operation-id"], "op-1");
+    assert_eq!(metadata["annotations"]["cairn.dev/package-digest"], "d1");
     let template = &live["spec"]["template"]["metadata"];
     assert_eq!(template["labels"]["cairn.dev/vnf-instance-id"], instance);
     assert!(template["annotations"].is_null(), "{template}");
+}
 
-    let web = bench.object(&manifests[1]);
+async fn is_scaled(bench: &Bench, web: &ObjectRef) {
     let inventory = Action::TakeInventory {
         workloads: vec![("VDU1".into(), web.clone())],
     };
@@ -66,62 +69,38 @@ pub async fn a_workload_is_made_marked_scaled_and_removed(bench: Bench) {
             .iter()
             .all(|v| v.vdu_id == "VDU1" && v.workload_kind == "Deployment")
     );
-
     let scale = Action::SetReplicas {
-        object: web,
+        object: web.clone(),
         from: 2,
         to: 3,
     };
-    assert_eq!(
-        bench.must(&scale).await,
-        Outcome::ReplicasSet { from: 2, to: 3 }
-    );
-    assert_eq!(
-        bench.must(&scale).await,
-        Outcome::ReplicasSet { from: 3, to: 3 }
-    );
-    bench.until_done(&bench.ready(&all)).await;
+    let set = |from| Outcome::ReplicasSet { from, to: 3 };
+    assert_eq!(bench.must(&scale).await, set(2));
+    assert_eq!(bench.must(&scale).await, set(3));
+}
 
-    for (manifest, uid) in manifests.iter().zip(&uids) {
-        let delete = Action::Delete {
-            object: bench.object(manifest),
-            uid: Some(uid.clone()),
-            grace_s: None,
-        };
-        assert_eq!(
-            bench.must(&delete).await,
-            Outcome::Deleted { was_absent: false }
-        );
-    }
-    let objects = manifests
-        .iter()
-        .zip(&uids)
-        .map(|(m, uid)| (bench.object(m), Some(uid.clone())))
-        .collect();
-    let gone = bench
-        .until_done(&Action::AwaitGone {
-            objects,
-            volumes: false,
-        })
-        .await;
-    assert_eq!(
-        gone,
-        Outcome::Gone {
-            residue: Vec::new()
-        }
-    );
-    let pods = bench.get(&bench.path("pods", "")).await;
-    assert_eq!(pods["items"], json!([]));
-    let delete = Action::Delete {
-        object: bench.object(&manifests[0]),
-        uid: None,
+async fn is_removed(bench: &Bench, made: &[(ObjectRef, Option<Uid>)]) {
+    let delete = |object: &ObjectRef, uid: Option<Uid>| Action::Delete {
+        object: object.clone(),
+        uid,
         grace_s: None,
     };
-    assert_eq!(
-        bench.must(&delete).await,
-        Outcome::Deleted { was_absent: true }
-    );
-    bench.done().await;
+    for (object, uid) in made {
+        let outcome = bench.must(&delete(object, uid.clone())).await;
+        assert_eq!(outcome, Outcome::Deleted { was_absent: false });
+    }
+    let gone = Action::AwaitGone {
+        objects: made.to_vec(),
+        volumes: false,
+    };
+    let none = Outcome::Gone {
+        residue: Vec::new(),
+    };
+    assert_eq!(bench.until_done(&gone).await, none);
+    let pods = bench.get(&bench.path("pods", "")).await;
+    assert_eq!(pods["items"], json!([]));
+    let outcome = bench.must(&delete(&made[0].0, None)).await;
+    assert_eq!(outcome, Outcome::Deleted { was_absent: true });
 }
 
 pub async fn an_apply_keeps_the_number_that_was_scaled_to(bench: Bench) {

@@ -10,6 +10,10 @@ mod changing;
 #[cfg(test)]
 mod checks;
 #[cfg(test)]
+mod faults;
+#[cfg(test)]
+mod kinds;
+#[cfg(test)]
 mod objects;
 #[cfg(test)]
 mod removing;
@@ -49,6 +53,8 @@ on_both_clusters! {
         the_recorded_state_is_restored_and_equal,
         a_definition_and_its_resource_are_made_in_turn,
         a_restored_stateful_set_gets_past_its_broken_pod;
+    kinds:
+        every_kind_is_made_found_again_and_removed;
     checks:
         a_clear_survey_tells_what_is_there,
         everything_in_the_way_is_told_at_once,

@@ -6,7 +6,7 @@ use cairn_domain::ids::VnfLcmOpOccId;
 use cairn_domain::lcm_op_occ::plan::{Action, Outcome, Vnfc};
 use cairn_domain::object::{ObjectRef, Uid};
 use cairn_domain::ports::ContainerPlatform as _;
-use serde_json::json;
+use serde_json::{Value, json};
 
 pub async fn a_delete_of_another_uid_finds_ours_gone(bench: Bench) {
     let cfg = config_map("cfg", "a");
@@ -129,39 +129,60 @@ pub async fn finalizers_are_named_and_stay(bench: Bench) {
     bench.done().await;
 }
 
-pub async fn volumes_of_a_set_go_only_where_this_operation_made_them(mut bench: Bench) {
-    let mut set = stateful_set("db", 1, "cairn.test/web:1");
-    set["spec"]["volumeClaimTemplates"] = json!([{"metadata": {"name": "data"}, "spec": {
+/// A claim as the template of the cases makes it.
+fn claim_spec() -> Value {
+    json!({
         "accessModes": ["ReadWriteOnce"], "storageClassName": "manual",
-        "resources": {"requests": {"storage": "1Mi"}}}}]);
-    let foreign = json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data-db-1"},
-        "spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": "manual",
-            "resources": {"requests": {"storage": "1Mi"}}}});
-    bench
-        .post(&bench.path("persistentvolumeclaims", ""), foreign)
-        .await;
-    let uid = uid_of(&bench.must(&bench.apply(&set)).await);
-    let again = bench.must(&bench.apply(&set)).await;
-    assert_eq!(uid_of(&again), uid, "templates of claims stay as they are");
-    let claim = bench.path("persistentvolumeclaims", "data-db-0");
-    let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(30);
-    while !bench.exists(&claim).await {
-        assert!(tokio::time::Instant::now() < deadline, "no claim");
-        tokio::task::yield_now().await;
-    }
-    let remove = |uid: &Uid| Action::Delete {
-        object: bench.object(&set),
+        "resources": {"requests": {"storage": "1Mi"}},
+    })
+}
+
+/// Removes a set and waits until it is gone.
+async fn remove_set(bench: &Bench, object: &ObjectRef, uid: &Uid, volumes: bool) -> Vec<String> {
+    let delete = Action::Delete {
+        object: object.clone(),
         uid: Some(uid.clone()),
         grace_s: None,
     };
-    let gone = |uid: &Uid, volumes: bool| Action::AwaitGone {
-        objects: vec![(bench.object(&set), Some(uid.clone()))],
+    bench.must(&delete).await;
+    let gone = Action::AwaitGone {
+        objects: vec![(object.clone(), Some(uid.clone()))],
         volumes,
     };
-    bench.must(&remove(&uid)).await;
-    let Outcome::Gone { residue } = bench.until_done(&gone(&uid, false)).await else {
-        panic!("not gone")
-    };
+    match bench.until_done(&gone).await {
+        Outcome::Gone { residue } => residue,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn next_operation(bench: &mut Bench, id: &str) {
+    bench.scope.operation = VnfLcmOpOccId::parse(id).unwrap();
+    bench
+        .scope
+        .known_operations
+        .push(bench.scope.operation.clone());
+}
+
+pub async fn volumes_of_a_set_go_only_where_this_operation_made_them(mut bench: Bench) {
+    let mut set = stateful_set("db", 1, "cairn.test/web:1");
+    set["spec"]["volumeClaimTemplates"] =
+        json!([{"metadata": {"name": "data"}, "spec": claim_spec()}]);
+    let foreign = json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "data-db-1"}, "spec": claim_spec()});
+    bench
+        .post(&bench.path("persistentvolumeclaims", ""), foreign)
+        .await;
+    let object = bench.object(&set);
+    let first = bench.up(&set).await;
+    let again = bench.must(&bench.apply(&set)).await;
+    assert_eq!(
+        uid_of(&again),
+        first,
+        "templates of claims stay as they are"
+    );
+    let claim = bench.path("persistentvolumeclaims", "data-db-0");
+    next_operation(&mut bench, "op-2");
+    let residue = remove_set(&bench, &object, &first, false).await;
     assert_eq!(
         residue,
         ["PersistentVolumeClaim/data-db-0: volumes are kept"]
@@ -169,64 +190,24 @@ pub async fn volumes_of_a_set_go_only_where_this_operation_made_them(mut bench: 
     assert!(bench.exists(&claim).await);
 
     // A second life, rolled back: what the first one kept was there before.
-    let (remove, gone) = (remove(&uid), gone(&uid, true));
-    bench.scope.operation = VnfLcmOpOccId::parse("op-2").unwrap();
-    bench
-        .scope
-        .known_operations
-        .push(bench.scope.operation.clone());
-    let second = uid_of(&bench.must(&bench.apply(&set)).await);
-    let as_second = |action: &Action| match action.clone() {
-        Action::Delete {
-            object, grace_s, ..
-        } => Action::Delete {
-            object,
-            uid: Some(second.clone()),
-            grace_s,
-        },
-        Action::AwaitGone { objects, volumes } => Action::AwaitGone {
-            objects: objects
-                .into_iter()
-                .map(|(o, _)| (o, Some(second.clone())))
-                .collect(),
-            volumes,
-        },
-        other => other,
-    };
-    bench.must(&as_second(&remove)).await;
-    bench.until_done(&as_second(&gone)).await;
+    next_operation(&mut bench, "op-3");
+    let second = bench.up(&set).await;
+    remove_set(&bench, &object, &second, true).await;
     assert!(bench.exists(&claim).await, "it was there before");
 
     // A third, terminated with its volumes.
-    bench.must(&bench.apply(&set)).await;
-    let live = bench.get(&bench.path("statefulsets", "db")).await;
-    let third = Uid(live["metadata"]["uid"].as_str().unwrap().into());
-    bench.scope.operation = VnfLcmOpOccId::parse("op-3").unwrap();
-    bench
-        .scope
-        .known_operations
-        .push(bench.scope.operation.clone());
-    let object: ObjectRef = bench.object(&set);
-    bench
-        .must(&Action::Delete {
-            object: object.clone(),
-            uid: Some(third.clone()),
-            grace_s: Some(0),
-        })
-        .await;
-    bench
-        .until_done(&Action::AwaitGone {
-            objects: vec![(object, Some(third))],
-            volumes: true,
-        })
-        .await;
+    let third = bench.up(&set).await;
+    next_operation(&mut bench, "op-4");
+    remove_set(&bench, &object, &third, true).await;
     assert!(!bench.exists(&claim).await);
-    assert!(
-        bench
-            .exists(&bench.path("persistentvolumeclaims", "data-db-1"))
-            .await,
-        "not ours"
-    );
+
+    // A fourth, rolled back: its own volumes go.
+    let fourth = bench.up(&set).await;
+    assert!(bench.exists(&claim).await);
+    remove_set(&bench, &object, &fourth, true).await;
+    assert!(!bench.exists(&claim).await);
+    let other = bench.path("persistentvolumeclaims", "data-db-1");
+    assert!(bench.exists(&other).await, "not ours");
     bench.done().await;
 }
 

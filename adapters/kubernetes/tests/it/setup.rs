@@ -16,6 +16,7 @@ fn scope(access: ClusterAccess) -> Scope {
         instance: VnfInstanceId::parse("vnf").unwrap(),
         operation: VnfLcmOpOccId::parse("op").unwrap(),
         known_operations: Vec::new(),
+        recorded_uids: Vec::new(),
         package_digest: String::new(),
         namespace: "default".into(),
         take_over: false,
