@@ -351,6 +351,7 @@ pub const TABLE: &[Row] = &[
     row("", "Unbound", "", Infrastructure, 5 * MINUTE),
     row("", "NoEndpoints", "", Progressing, 10 * MINUTE),
     row("", "NoAddress", "", Infrastructure, 5 * MINUTE),
+    row("call", "Differs", "", Progressing, MINUTE),
     row("", "ReplicasDiffer", "", Progressing, 10 * MINUTE),
 ];
 
