@@ -7,7 +7,7 @@ use cairn_domain::problem::Problem;
 use cairn_domain::secret::Secret;
 use cairn_domain::subscription::{CallbackAuth, LccnSubscription};
 use reqwest::header::{CONTENT_TYPE, RETRY_AFTER};
-use reqwest::{Client, RequestBuilder, Response, Url, redirect};
+use reqwest::{Client, ClientBuilder, RequestBuilder, Response, Url, redirect};
 use serde_json::Value;
 use std::error::Error;
 use std::sync::Arc;
@@ -69,15 +69,14 @@ impl HttpCallbacks {
         if provider.install_default().is_err() {
             tracing::debug!("a TLS provider is installed already; it is used");
         }
-        let client = Client::builder()
-            .redirect(redirect::Policy::none())
-            .connect_timeout(limits.connect)
-            .timeout(limits.send)
-            .no_proxy()
-            .user_agent(concat!("cairn/", env!("CARGO_PKG_VERSION")))
-            .dns_resolver(Arc::new(GuardedResolver { rules }))
-            .build()
-            .map_err(CallbackSetupError)?;
+        // A machine without certificates (a bare container) must still serve, and call back over HTTP.
+        let client = limited(rules, limits).build().or_else(|error| {
+            tracing::warn!(
+                why = why(error),
+                "callbacks over HTTPS will fail: no root certificates"
+            );
+            without_roots(rules, limits)
+        })?;
         Ok(Self {
             client,
             rules,
@@ -139,6 +138,27 @@ impl HttpCallbacks {
         .await
         .map_err(why)
     }
+}
+
+fn limited(rules: AddressRules, limits: Limits) -> ClientBuilder {
+    Client::builder()
+        .redirect(redirect::Policy::none())
+        .connect_timeout(limits.connect)
+        .timeout(limits.send)
+        .no_proxy()
+        .user_agent(concat!("cairn/", env!("CARGO_PKG_VERSION")))
+        .dns_resolver(Arc::new(GuardedResolver { rules }))
+}
+
+/// A client that trusts nobody: every certificate is refused, by name, when it is met.
+pub(crate) fn without_roots(
+    rules: AddressRules,
+    limits: Limits,
+) -> Result<Client, CallbackSetupError> {
+    limited(rules, limits)
+        .tls_certs_only([])
+        .build()
+        .map_err(CallbackSetupError)
 }
 
 fn with_basic(request: RequestBuilder, credential: Option<(&str, &Secret)>) -> RequestBuilder {

@@ -1,7 +1,7 @@
 //! What is heard by the other end, and what counts as its answer.
 
 use crate::address::AddressRules;
-use crate::callbacks::{HttpCallbacks, Limits};
+use crate::callbacks::{HttpCallbacks, Limits, without_roots};
 use async_trait::async_trait;
 use axum::Router;
 use axum::extract::State;
@@ -266,4 +266,18 @@ async fn a_callback_is_tested_by_get_and_must_answer_204() {
         assert_eq!(problem.status, 422);
         assert!(problem.detail.contains(says), "{}", problem.detail);
     }
+}
+
+#[tokio::test]
+async fn without_root_certificates_http_is_still_called() {
+    let receiver = receiver().await;
+    // Installs the TLS provider, as the process does.
+    drop(callbacks(LOOPBACK));
+    let client = without_roots(LOOPBACK, Limits::default()).unwrap();
+    let answer = client
+        .get(format!("{}/204", receiver.base))
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(answer.status().as_u16(), 204);
 }
