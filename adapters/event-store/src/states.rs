@@ -108,30 +108,46 @@ fn readable<S: Folded>(schema: i64, state: &str) -> Option<S> {
     }
 }
 
-/// Writes the state after an append.
+/// Writes the states of different streams after an append, with their versions.
 pub(crate) async fn write(
     tx: &mut Tx,
-    stream: &StreamId,
-    version: u64,
-    state: &StateAfter,
+    states: &[(&StreamId, (u64, &StateAfter))],
 ) -> PortResult<()> {
-    let written = match state {
+    let mut places = Vec::with_capacity(states.len());
+    let mut args = Vec::with_capacity(states.len() * 5);
+    for (row, (stream, (version, state))) in states.iter().enumerate() {
+        let n: Vec<String> = (1..=5)
+            .map(|column| format!("${}", row * 5 + column))
+            .collect();
+        places.push(format!("({})", n.join(", ")));
+        args.extend(args![
+            stream.aggregate_type(),
+            stream.aggregate_id(),
+            *version,
+            SCHEMA,
+            written(stream, state)?,
+        ]);
+    }
+    let sql = format!(
+        "INSERT INTO states (aggregate_type, aggregate_id, version, schema_version, state) \
+         VALUES {} ON CONFLICT (aggregate_type, aggregate_id) DO UPDATE SET \
+         version = excluded.version, schema_version = excluded.schema_version, \
+         state = excluded.state",
+        places.join(", ")
+    );
+    tx.execute(&sql, args).await.map_err(port)?;
+    Ok(())
+}
+
+fn written(stream: &StreamId, state: &StateAfter) -> PortResult<String> {
+    match state {
         StateAfter::VnfInstance(state) => serde_json::to_string(state),
         StateAfter::VnfLcmOpOcc(state) => serde_json::to_string(state),
         StateAfter::LccnSubscription(state) => serde_json::to_string(state),
     }
     .map_err(|error| {
         PortError::Corrupt(format!("the state of {stream} cannot be written: {error}"))
-    })?;
-    tx.execute(
-        "INSERT INTO states (aggregate_type, aggregate_id, version, schema_version, state) \
-         VALUES ($1, $2, $3, $4, $5) ON CONFLICT (aggregate_type, aggregate_id) DO UPDATE SET \
-         version = excluded.version, schema_version = excluded.schema_version, state = excluded.state",
-        args![stream.aggregate_type(), stream.aggregate_id(), version, SCHEMA, written],
-    )
-    .await
-    .map_err(port)?;
-    Ok(())
+    })
 }
 
 /// All instances that are not deleted. One whose stream cannot be read is left out and told of.

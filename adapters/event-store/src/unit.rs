@@ -13,8 +13,8 @@ use crate::upcast::CURRENT;
 use crate::{blobs, states, vault, work};
 use cairn_db::{Arg, Dialect, Row, Tx, args};
 use cairn_domain::history::{Envelope, StreamId};
-use cairn_domain::ports::{Append, Appended, KeyedAnswer, PortError, PortResult, Unit};
-use std::collections::BTreeMap;
+use cairn_domain::ports::{Append, Appended, KeyedAnswer, PortError, PortResult, StateAfter, Unit};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 /// How long answers to an `Idempotency-Key` are kept, and how many.
@@ -23,6 +23,8 @@ const KEEP_KEYS: i64 = 100_000;
 
 /// Events in one INSERT: their arguments stay far below the limits of both databases.
 const EVENTS_AT_ONCE: usize = 50;
+/// Streams in one statement, likewise.
+const STREAMS_AT_ONCE: usize = 50;
 
 pub(crate) async fn append(store: &EventStore, unit: Unit) -> PortResult<Appended> {
     let mut tx = store.database().begin().await.map_err(port)?;
@@ -121,11 +123,16 @@ async fn prune_keys(tx: &mut Tx) -> PortResult<()> {
 /// Writes the states, and so locks their rows: of two units on one stream the second waits here, and then finds
 /// the stream's version changed.
 async fn write_states(tx: &mut Tx, appends: &[Append]) -> PortResult<()> {
-    let mut ordered: Vec<&Append> = appends.iter().collect();
-    ordered.sort_by(|a, b| a.stream.cmp(&b.stream));
-    for append in ordered {
-        let version = append.expected_version + length(append);
-        states::write(tx, &append.stream, version, &append.state).await?;
+    let newest: BTreeMap<&StreamId, (u64, &StateAfter)> = appends
+        .iter()
+        .map(|append| {
+            let version = append.expected_version + length(append);
+            (&append.stream, (version, &append.state))
+        })
+        .collect();
+    let newest: Vec<_> = newest.into_iter().collect();
+    for some in newest.chunks(STREAMS_AT_ONCE) {
+        states::write(tx, some).await?;
     }
     Ok(())
 }
@@ -133,37 +140,49 @@ async fn write_states(tx: &mut Tx, appends: &[Append]) -> PortResult<()> {
 /// Compares each stream with the version that was decided on. Should somebody be faster all the same, the primary
 /// key of `events` refuses.
 async fn check_versions(tx: &mut Tx, appends: &[Append]) -> PortResult<()> {
+    let streams: BTreeSet<&StreamId> = appends.iter().map(|append| &append.stream).collect();
+    let streams: Vec<&StreamId> = streams.into_iter().collect();
     let mut versions: BTreeMap<&StreamId, u64> = BTreeMap::new();
+    for some in streams.chunks(STREAMS_AT_ONCE) {
+        versions.extend(some.iter().copied().zip(versions_of(tx, some).await?));
+    }
     for append in appends {
-        let version = match versions.get(&append.stream) {
-            Some(version) => *version,
-            None => version_of(tx, &append.stream).await?,
-        };
-        if version != append.expected_version {
+        let version = versions.entry(&append.stream).or_default();
+        if *version != append.expected_version {
             return Err(PortError::Conflict(format!(
                 "{} is at {version}, not at {}",
                 append.stream, append.expected_version
             )));
         }
-        versions.insert(&append.stream, version + length(append));
+        *version += length(append);
     }
     Ok(())
 }
 
-async fn version_of(tx: &mut Tx, stream: &StreamId) -> PortResult<u64> {
-    let newest = tx
-        .fetch_optional(
-            "SELECT max(sequence) FROM events WHERE aggregate_type = $1 AND aggregate_id = $2",
-            args![stream.aggregate_type(), stream.aggregate_id()],
-        )
+/// The versions of some streams, each found at the end of the primary key.
+async fn versions_of(tx: &mut Tx, streams: &[&StreamId]) -> PortResult<Vec<u64>> {
+    let newest: Vec<String> = (0..streams.len())
+        .map(|n| {
+            format!(
+                "COALESCE((SELECT max(sequence) FROM events \
+                 WHERE aggregate_type = ${} AND aggregate_id = ${}), 0)",
+                n * 2 + 1,
+                n * 2 + 2
+            )
+        })
+        .collect();
+    let args = streams
+        .iter()
+        .flat_map(|stream| args![stream.aggregate_type(), stream.aggregate_id()])
+        .collect();
+    let row = tx
+        .fetch_optional(&format!("SELECT {}", newest.join(", ")), args)
         .await
-        .map_err(port)?;
-    let version = newest
-        .map(|row| row.opt_int(0))
-        .transpose()
         .map_err(port)?
-        .flatten();
-    u64::try_from(version.unwrap_or(0)).map_err(|_| PortError::Corrupt(stream.to_string()))
+        .ok_or_else(|| PortError::Corrupt("a SELECT without FROM answered nothing".to_owned()))?;
+    (0..streams.len())
+        .map(|n| row.count(n).map_err(port))
+        .collect()
 }
 
 fn length(append: &Append) -> u64 {
