@@ -5,7 +5,8 @@ use crate::faults::{Fired, Place};
 use cairn_domain::lcm_op_occ::plan::{Action, Outcome, StepResult, StepState};
 use cairn_domain::lcm_op_occ::{VnfLcmOpOcc, VnfLcmOpOccCommand as Command};
 use cairn_domain::operation::OperationState;
-use cairn_domain::ports::{Edge, Scope, Unit};
+use cairn_domain::planning::{Inputs, check_cluster};
+use cairn_domain::ports::{Edge, Scope, SurveyOutcome, SurveyRequest, Unit};
 use cairn_domain::problem::Problem;
 use cairn_domain::vnf_instance::VnfInstance;
 use cairn_domain::waits::{Obstacle, Phase, WaitClass};
@@ -55,6 +56,11 @@ impl Work {
             Ok(scope) => scope,
             Err(problem) => return self.end_try(None, problem).await,
         };
+        if op.state == OperationState::RollingBack
+            && !self.same_cluster(op, instance, &scope).await?
+        {
+            return Ok(());
+        }
         self.must_go_on()?;
         let Some(results) = self.perform_all(op, &scope, steps).await? else {
             return Ok(());
@@ -65,6 +71,50 @@ impl Work {
             }
         }
         self.record_results(op, &scope, results).await
+    }
+
+    /// Before the first undo step: another cluster would have nothing of ours, and all would seem undone.
+    /// A forward try has looked when it planned. `false`: the turn is over.
+    async fn same_cluster(
+        &mut self,
+        op: &VnfLcmOpOcc,
+        instance: &VnfInstance,
+        scope: &Scope,
+    ) -> Result<bool, Stop> {
+        if self.cluster_known == Some(op.state_entered) {
+            return Ok(true);
+        }
+        let platform = self.runner.ports.platform.clone();
+        let request = SurveyRequest::default();
+        let surveyed = tokio::select! {
+            () = self.lost.cancelled() => return Err(Stop::Lost),
+            () = self.cancelled(false) => return Ok(false),
+            surveyed = tokio::time::timeout(STEP_TIMEOUT, platform.survey(scope, &request)) => surveyed,
+        };
+        let obstacles = match surveyed {
+            Ok(SurveyOutcome::Clear(survey)) => {
+                let inputs = Inputs {
+                    op,
+                    instance,
+                    manifests: &[],
+                    recorded: &[],
+                };
+                if let Err(problem) = check_cluster(&inputs, &survey) {
+                    self.end_try(None, problem).await?;
+                    return Ok(false);
+                }
+                self.cluster_known = Some(op.state_entered);
+                return Ok(true);
+            }
+            Ok(SurveyOutcome::Blocked(obstacles)) => obstacles,
+            Err(_) => vec![super::waits::unreachable(format!(
+                "no answer within {} s",
+                STEP_TIMEOUT.as_secs()
+            ))],
+        };
+        self.wait_for(op, obstacles, Phase::Work, None, None)
+            .await?;
+        Ok(false)
     }
 
     /// Records the intents that are not recorded yet; `true` when something was written.

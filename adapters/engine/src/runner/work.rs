@@ -10,6 +10,7 @@ use cairn_domain::lcm_op_occ::{self, VnfLcmOpOcc, VnfLcmOpOccCommand as Command}
 use cairn_domain::operation::{CancelMode, ErrorPoint, Params};
 use cairn_domain::ports::{Fault, Lease, PortError, Unit};
 use cairn_domain::problem::Problem;
+use cairn_domain::time::Timestamp;
 use cairn_domain::vnf_instance::{VnfInstance, VnfProduct};
 use std::sync::Arc;
 use std::time::Duration;
@@ -48,6 +49,8 @@ pub(super) struct Work {
     pub(super) lease: Lease,
     pub(super) lost: CancellationToken,
     pub(super) patience: Patience,
+    /// The rollback for which the cluster was found to be the right one, by when it began.
+    pub(super) cluster_known: Option<Timestamp>,
     /// When the operation was claimed.
     claimed: Instant,
     /// The last error point whose faults were fired, with its try.
@@ -62,6 +65,7 @@ pub async fn work(runner: Arc<Runner>, lease: Lease, lost: CancellationToken) ->
         lease,
         lost,
         patience: Patience::default(),
+        cluster_known: None,
         claimed: Instant::now(),
         fired: None,
         conflicts: 0,
