@@ -53,6 +53,10 @@ pub struct StoreFlags {
 }
 
 /// Flags of `serve`.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "a flag without a value is a bool"
+)]
 #[derive(Clone, Debug, Default, Args, Serialize)]
 pub struct ServeFlags {
     /// Where the database lies.
@@ -71,7 +75,7 @@ pub struct ServeFlags {
     #[arg(long)]
     #[serde(skip_serializing_if = "is_false")]
     pub simulated: bool,
-    /// Base of all links, as clients reach this server; default: http://LISTEN.
+    /// Base of all links, as clients reach this server; default: `http://LISTEN`.
     #[arg(long, value_name = "URL")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub public_url: Option<String>,

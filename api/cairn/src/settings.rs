@@ -10,6 +10,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 /// Settings as they were given, before defaults that depend on others.
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Given {
@@ -43,6 +44,7 @@ pub struct Store {
 }
 
 /// Settings of `serve`.
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Where the database lies.

@@ -10,9 +10,7 @@ use cairn_api_types::PublicUrl;
 use cairn_db::{Database, DbOptions, Dialect, OwnerLock};
 use cairn_domain::clocks::Clocks;
 use cairn_domain::ids::{NodeId, Tenant, VimId};
-use cairn_domain::ports::{
-    Clock, ContainerPlatform, EventLog, Faults, Ids, Metrics, Packages, ReadModels, Vault, Vims,
-};
+use cairn_domain::ports::{ContainerPlatform, EventLog, Faults, Ids, Metrics, Packages, Vims};
 use cairn_domain::secret::Secret;
 use cairn_engine::faults::FaultBoard;
 use cairn_engine::supervised::spawn;
@@ -150,99 +148,54 @@ impl Parts {
         if database.dialect() == Dialect::Sqlite {
             stores.work.take_over_all(&node).await?;
         }
-        let log: Arc<dyn EventLog> = stores.events.clone();
-        let reads = Arc::new(Projections::open(database, log.clone()).await?);
-        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-        let ids: Arc<dyn Ids> = Arc::new(RandomIds);
-        let metrics: Arc<dyn Metrics> = Arc::new(Counters::try_new()?);
-        let packages: Arc<dyn Packages> = Arc::new(StoredPackages::new(stores.packages.clone()));
-        let vault: Arc<dyn Vault> = stores.vault.clone();
         let configured = vim
             .as_ref()
             .map(|_| VimId::parse(DEFAULT_VIM))
             .transpose()?;
-        let targets = Arc::new(Targets::new(
-            stores.vims.clone(),
-            vault.clone(),
-            configured.clone().into_iter().collect(),
-        ));
-        let callbacks = Arc::new(HttpCallbacks::try_new(vault, address_rules(settings))?);
-        let vims: Arc<dyn Vims> =
-            Arc::new(WithConfigured::new(stores.vims.clone(), configured.clone()));
-        let (platform, simulated) = platform(configured, vim);
+        let (platform, simulated) = platform(configured.clone(), vim);
         let board = settings.enable_faults.then(|| {
-            Arc::new(FaultBoard::new(
-                node.clone(),
-                stores.work.clone(),
-                options.crash,
-            ))
+            let work = stores.work.clone();
+            Arc::new(FaultBoard::new(node.clone(), work, options.crash))
         });
-        let executor = Arc::new(Executor::new(executor::Ports {
-            log: log.clone(),
-            reads: reads.clone(),
-            packages: packages.clone(),
-            blobs: stores.blobs.clone(),
-            callbacks: callbacks.clone(),
-            targets: targets.clone(),
-            clock: clock.clone(),
-            ids: ids.clone(),
-        }));
-        let runner = Arc::new(Runner::new(
-            runner::Ports {
-                log: log.clone(),
-                work: stores.work.clone(),
-                blobs: stores.blobs.clone(),
-                platform,
-                packages: packages.clone(),
-                nfvo: Arc::new(BuiltInNfvo),
-                targets,
-                clock: clock.clone(),
-                faults: board.clone(),
-                metrics: metrics.clone(),
-            },
-            runner_settings(node, &settings.clocks),
-        ));
-        let dispatcher = Dispatcher::new(DispatcherPorts {
-            log: log.clone(),
-            deliveries: stores.deliveries.clone(),
-            callbacks,
-            renderer: Arc::new(SolRenderer::new(log.clone(), options.public_url.clone())),
-            clock: clock.clone(),
-            ids: ids.clone(),
-        });
-        let app = App {
-            commands: executor.clone(),
-            reads: reads.clone() as Arc<dyn ReadModels>,
-            replay: executor,
-            packages,
-            vims,
-            deliveries: stores.deliveries.clone(),
-            work: stores.work.clone(),
-            faults: board.map(|board| board as Arc<dyn Faults>),
-            metrics,
+        let log: Arc<dyn EventLog> = stores.events.clone();
+        let shared = Shared {
+            reads: Arc::new(Projections::open(database, log.clone()).await?),
             log,
-            clock,
-            ids,
-            settings: HttpSettings::new(options.public_url, settings.lenient),
-        };
-        Ok(Self {
-            app,
-            runner,
-            reads,
+            metrics: Arc::new(Counters::try_new()?),
+            packages: Arc::new(StoredPackages::new(stores.packages.clone())),
+            targets: Arc::new(Targets::new(
+                stores.vims.clone(),
+                stores.vault.clone(),
+                configured.clone().into_iter().collect(),
+            )),
+            callbacks: Arc::new(HttpCallbacks::try_new(
+                stores.vault.clone(),
+                address_rules(settings),
+            )?),
+            vims: Arc::new(WithConfigured::new(stores.vims.clone(), configured)),
+            board,
             stores,
-            dispatcher,
+        };
+        let executor = shared.executor();
+        let http = HttpSettings::new(options.public_url.clone(), settings.lenient);
+        Ok(Self {
+            runner: shared.runner(platform, runner_settings(node, &settings.clocks)),
+            dispatcher: shared.dispatcher(options.public_url),
+            app: shared.app(executor, http),
+            reads: shared.reads,
+            stores: shared.stores,
             _lock: lock,
             _simulated: simulated,
         })
     }
 
     /// The HTTP routes.
-    #[must_use]
     pub fn router(&self) -> axum::Router {
         cairn_http::router(self.app.clone())
     }
 
     /// Starts what works in the background; all of it ends when `stop` is cancelled.
+    #[must_use]
     pub fn start(self, stop: &CancellationToken) -> Vec<JoinHandle<Option<()>>> {
         let Self {
             runner,
@@ -281,6 +234,83 @@ impl Parts {
     }
 }
 
+/// What several parts are built on.
+struct Shared {
+    stores: Stores,
+    reads: Arc<Projections>,
+    log: Arc<dyn EventLog>,
+    metrics: Arc<dyn Metrics>,
+    packages: Arc<dyn Packages>,
+    targets: Arc<Targets>,
+    callbacks: Arc<HttpCallbacks>,
+    vims: Arc<dyn Vims>,
+    board: Option<Arc<FaultBoard>>,
+}
+
+impl Shared {
+    fn executor(&self) -> Arc<Executor> {
+        Arc::new(Executor::new(executor::Ports {
+            log: self.log.clone(),
+            reads: self.reads.clone(),
+            packages: self.packages.clone(),
+            blobs: self.stores.blobs.clone(),
+            callbacks: self.callbacks.clone(),
+            targets: self.targets.clone(),
+            clock: Arc::new(SystemClock),
+            ids: Arc::new(RandomIds),
+        }))
+    }
+
+    fn runner(
+        &self,
+        platform: Arc<dyn ContainerPlatform>,
+        settings: runner::Settings,
+    ) -> Arc<Runner> {
+        let ports = runner::Ports {
+            log: self.log.clone(),
+            work: self.stores.work.clone(),
+            blobs: self.stores.blobs.clone(),
+            platform,
+            packages: self.packages.clone(),
+            nfvo: Arc::new(BuiltInNfvo),
+            targets: self.targets.clone(),
+            clock: Arc::new(SystemClock),
+            faults: self.board.clone(),
+            metrics: self.metrics.clone(),
+        };
+        Arc::new(Runner::new(ports, settings))
+    }
+
+    fn dispatcher(&self, public_url: PublicUrl) -> Dispatcher {
+        Dispatcher::new(DispatcherPorts {
+            log: self.log.clone(),
+            deliveries: self.stores.deliveries.clone(),
+            callbacks: self.callbacks.clone(),
+            renderer: Arc::new(SolRenderer::new(self.log.clone(), public_url)),
+            clock: Arc::new(SystemClock),
+            ids: Arc::new(RandomIds),
+        })
+    }
+
+    fn app(&self, executor: Arc<Executor>, settings: HttpSettings) -> App {
+        App {
+            commands: executor.clone(),
+            reads: self.reads.clone(),
+            replay: executor,
+            packages: self.packages.clone(),
+            vims: self.vims.clone(),
+            deliveries: self.stores.deliveries.clone(),
+            work: self.stores.work.clone(),
+            faults: self.board.clone().map(|board| board as Arc<dyn Faults>),
+            metrics: self.metrics.clone(),
+            log: self.log.clone(),
+            clock: Arc::new(SystemClock),
+            ids: Arc::new(RandomIds),
+            settings,
+        }
+    }
+}
+
 fn runner_settings(node: NodeId, clocks: &Clocks) -> runner::Settings {
     runner::Settings {
         node,
@@ -307,6 +337,6 @@ fn platform(
             Arc::new(platform.with_configured(id, vim.cluster)),
             vim.simulated,
         ),
-        (Some(_), None) | (None, Some(_)) | (None, None) => (Arc::new(platform), None),
+        (Some(_) | None, None) | (None, Some(_)) => (Arc::new(platform), None),
     }
 }

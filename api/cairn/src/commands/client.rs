@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::time::Duration;
 
 /// Longest time for one request.
-const TIMEOUT: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_mins(1);
 /// Longest time until a connection stands.
 const CONNECT: Duration = Duration::from_secs(5);
 /// Longest answer that is read, in bytes: 64 MiB, some 100,000 events.

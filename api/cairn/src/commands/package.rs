@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 /// How long onboarding may take altogether.
-const ONBOARDING: Duration = Duration::from_secs(60);
+const ONBOARDING: Duration = Duration::from_mins(1);
 /// Between two looks whether it is over.
 const LOOK: Duration = Duration::from_millis(50);
 

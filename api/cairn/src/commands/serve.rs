@@ -66,7 +66,7 @@ async fn serve(parts: Parts, listener: TcpListener) -> anyhow::Result<()> {
         server.await
     };
     match tokio::time::timeout(GRACE, all).await {
-        Ok(Ok(Some(served))) => served.context("the HTTP server")?,
+        Ok(Ok(Some(ended))) => ended.context("the HTTP server")?,
         Ok(Ok(None) | Err(_)) => anyhow::bail!("the HTTP server ended by panic"),
         Err(_) => tracing::warn!("some connections did not end in time"),
     }

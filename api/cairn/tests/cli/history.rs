@@ -23,9 +23,9 @@ fn database_and_server_give_the_same_bytes() {
         vec!["--at", middle, "--output", "json"],
     ] {
         let with = |source: &[&str]| succeeds(&[&["history", &id], source, &more].concat());
-        let (stored, served) = (with(&["--data", &data]), with(&["--server", &server.url]));
-        assert_eq!(stored, served, "{more:?}");
-        printed.push((more, stored));
+        let (offline, online) = (with(&["--data", &data]), with(&["--server", &server.url]));
+        assert_eq!(offline, online, "{more:?}");
+        printed.push((more, offline));
     }
     let whole: Value = serde_json::from_str(&printed[1].1).unwrap();
     assert_eq!(whole["events"], history["events"]);

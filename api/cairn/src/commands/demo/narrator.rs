@@ -47,7 +47,8 @@ impl Narrator {
 
     /// Prints text as it is, indented.
     pub fn block(&self, text: &str) {
-        self.with(|_| text.lines().map(|line| format!("   {line}\n")).collect());
+        let lines: Vec<&str> = text.lines().collect();
+        self.with(|_| format!("   {}\n", lines.join("\n   ")));
     }
 
     fn with(&self, say: impl FnOnce(&mut Telling) -> String) {

@@ -10,7 +10,7 @@ use super::timeline::{Line, lines};
 pub fn table(account: &Account) -> String {
     let events: Vec<Event> = account.events.iter().map(Event::read).collect();
     let told = lines(&events);
-    let mut text = format!("VNF instance {}\n", account.id);
+    let mut parts = vec![format!("VNF instance {}\n", account.id)];
     let width = told
         .iter()
         .map(|line| line.subject.chars().count())
@@ -22,18 +22,16 @@ pub fn table(account: &Account) -> String {
         let (date, time) = written.split_once('T').unwrap_or(("", written.as_str()));
         if date != day {
             date.clone_into(&mut day);
-            text.push_str(&format!("{date}, times in UTC\n"));
+            parts.push(format!("{date}, times in UTC\n"));
         }
-        text.push_str(&row(line, time.trim_end_matches('Z'), width));
+        parts.push(row(line, time.trim_end_matches('Z'), width));
     }
     if let Some((at, instance)) = &account.then {
-        text.push_str(&format!(
-            "\nThe instance at {at} (position {})\n",
-            instance["position"]
-        ));
-        text.push_str(&snapshot::tell(instance));
+        let position = &instance["position"];
+        parts.push(format!("\nThe instance at {at} (position {position})\n"));
+        parts.push(snapshot::tell(instance));
     }
-    text
+    parts.concat()
 }
 
 fn row(line: &Line, time: &str, width: usize) -> String {

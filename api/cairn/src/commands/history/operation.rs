@@ -107,14 +107,12 @@ impl Known {
                     state,
                 )
             }
-            Op::GrantRequested { .. } => Told::Nothing,
             Op::Granted { .. } => line("granted"),
             Op::GrantRejected { problem, .. } => line(format!("not granted: {}", problem.detail)),
             Op::ProcessingStarted { .. } => entered("", OperationState::Processing),
             Op::PlanFixed { plan, .. } => self.planned("planned", plan),
             Op::PlanRevised { plan, .. } => self.planned("planned anew", plan),
-            Op::PlanRechecked { reopened, .. } if reopened.is_empty() => Told::Nothing,
-            Op::PlanRechecked { reopened, .. } => {
+            Op::PlanRechecked { reopened, .. } if !reopened.is_empty() => {
                 let again: Vec<String> = reopened
                     .iter()
                     .map(|r| format!("{} ({})", self.step(r.step), r.why))
@@ -181,7 +179,10 @@ impl Known {
             Op::CancelRequested { by, mode, .. } => {
                 line(format!("cancel ({}) asked by {by}", mode_of(*mode)))
             }
-            Op::OperationCancelled { .. } => Told::Nothing,
+            // Told by the event that follows in the same append; a look that found all well is no news.
+            Op::GrantRequested { .. }
+            | Op::PlanRechecked { .. }
+            | Op::OperationCancelled { .. } => Told::Nothing,
             Op::OperationFailed { by, .. } => {
                 entered(format!("given up by {by}"), OperationState::Failed)
             }
@@ -252,16 +253,24 @@ impl Known {
 
     fn undone(&mut self, index: usize, outcome: &Outcome) -> Told {
         let told = self.done(index, outcome);
-        match (told, outcome) {
+        match outcome {
             // `ReplicasRestored` and `RollbackVerified` of the same append say these.
-            (_, Outcome::Verified) => Told::Nothing,
-            (_, Outcome::ReplicasSet { from, to }) if from != to => Told::Nothing,
-            (told, Outcome::Ready | Outcome::Gone { .. } | Outcome::Inventory { .. }) => told,
-            (Told::Result { verb, what }, _) => Told::Result {
+            Outcome::Verified => return Told::Nothing,
+            Outcome::ReplicasSet { from, to } if from != to => return Told::Nothing,
+            Outcome::Ready | Outcome::Gone { .. } | Outcome::Inventory { .. } => return told,
+            Outcome::ReplicasSet { .. }
+            | Outcome::Applied { .. }
+            | Outcome::Created
+            | Outcome::Deleted { .. }
+            | Outcome::Evicted { .. }
+            | Outcome::Kept { .. } => {}
+        }
+        match told {
+            Told::Result { verb, what } => Told::Result {
                 verb: format!("undone: {verb}"),
                 what,
             },
-            (told @ (Told::Nothing | Told::Line { .. }), _) => told,
+            Told::Nothing | Told::Line { .. } => told,
         }
     }
 

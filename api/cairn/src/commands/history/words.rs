@@ -112,8 +112,8 @@ pub fn asked(params: &Params, request: &Map<String, Value>) -> String {
                 .map_or(what.clone(), |cause| format!("{what}, because: {cause}"))
         }
         Params::ModifyInfo { changes } => {
-            let named = if changes.is_empty() { request } else { changes };
-            let names: Vec<&String> = named.keys().collect();
+            let patch = if changes.is_empty() { request } else { changes };
+            let names: Vec<&String> = patch.keys().collect();
             format!("change {}", list(&names))
         }
         Params::Terminate {

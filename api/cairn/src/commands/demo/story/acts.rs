@@ -63,16 +63,16 @@ async fn onboard(world: &World, demo: &DemoPackage) -> anyhow::Result<String> {
         .flatten()
         .find(|package| package["vnfdId"] == vnfd_id.as_str());
     let found = found.with_context(|| format!("package {vnfd_id} is not listed"))?;
-    let word = |name: &str| found[name].as_str().unwrap_or("?").to_owned();
+    let said = |name: &str| word(found, name);
     world.narrator.fact(&format!(
         "\"{}\" {} of {} ({size} bytes): {}, {}",
-        word("vnfProductName"),
-        word("vnfSoftwareVersion"),
-        word("vnfProvider"),
-        word("onboardingState"),
-        word("operationalState")
+        said("vnfProductName"),
+        said("vnfSoftwareVersion"),
+        said("vnfProvider"),
+        said("onboardingState"),
+        said("operationalState")
     ));
-    ensure!(word("onboardingState") == "ONBOARDED" && word("operationalState") == "ENABLED");
+    ensure!(said("onboardingState") == "ONBOARDED" && said("operationalState") == "ENABLED");
     Ok(vnfd_id)
 }
 
@@ -105,8 +105,8 @@ pub(super) async fn wrong_token(world: &World, plot: &mut Plot) -> anyhow::Resul
     narrator.fact("the cluster, asked: none of its objects was touched");
 
     let patch = json!({"vimConnectionInfo": {"site": vim(world, &world.token)}});
-    let path = ["vnflcm", "v2", "vnf_instances", &instance];
-    let modify = world.send(Method::PATCH, &path, &patch).await?.made()?;
+    let resource = ["vnflcm", "v2", "vnf_instances", &instance];
+    let modify = world.send(Method::PATCH, &resource, &patch).await?.made()?;
     let modified = world.settled(&modify, "COMPLETED").await?;
     narrator.fact(&format!(
         "PATCH vimConnectionInfo: {} {} {}",
