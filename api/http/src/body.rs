@@ -1,12 +1,15 @@
 //! Reading request bodies: bounded in size and time, refused with the place where they go wrong.
 
-use axum::body::{Body, HttpBody};
+use axum::body::{Body, BodyDataStream, HttpBody};
 use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, Method, header};
 use bytes::{Bytes, BytesMut};
 use cairn_api_types::request::Shape;
-use futures::StreamExt;
+use futures::{Stream, StreamExt};
 use serde_json::{Map, Value};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -18,6 +21,8 @@ pub(crate) const JSON_LIMIT: usize = 1024 * 1024;
 pub(crate) const CSAR_LIMIT: usize = 256 * 1024 * 1024;
 /// Most that is read of a body that is refused.
 const DISCARD_LIMIT: usize = CSAR_LIMIT * 2;
+/// Longest time that is spent on it.
+const DISCARD_TIME: Duration = Duration::from_secs(5);
 /// Longest wait for the next piece of a body.
 const STALL: Duration = Duration::from_secs(10);
 
@@ -125,7 +130,6 @@ pub(crate) fn must_be(headers: &HeaderMap, accepted: &[&str]) -> Result<(), ApiE
 pub(crate) async fn read(headers: &HeaderMap, body: Body, limit: usize) -> Result<Bytes, ApiError> {
     let too_large = || ApiError::new(413, format!("the body is larger than {limit} bytes"));
     if announced(headers).is_some_and(|length| length > limit) {
-        discard(headers, body).await;
         return Err(too_large());
     }
     let mut pieces = body.into_data_stream();
@@ -137,33 +141,59 @@ pub(crate) async fn read(headers: &HeaderMap, body: Body, limit: usize) -> Resul
         match next {
             None => return Ok(whole.freeze()),
             Some(Err(_)) => return Err(ApiError::new(400, "the body broke off")),
-            Some(Ok(piece)) if whole.len() + piece.len() > limit => {
-                discard(headers, Body::from_stream(pieces)).await;
-                return Err(too_large());
-            }
+            Some(Ok(piece)) if whole.len() + piece.len() > limit => return Err(too_large()),
             Some(Ok(piece)) => whole.extend_from_slice(&piece),
         }
     }
 }
 
-/// Reads the rest of a body that is refused, within bounds, and forgets it: a client that is still sending when
-/// the connection closes never sees the answer. One that waits to be asked for its body is not asked.
-pub(crate) async fn discard(headers: &HeaderMap, body: Body) {
-    if headers.contains_key(header::EXPECT) {
-        return;
+/// A body that is read by a handler and, where the request was refused, to its end by whoever frames it.
+#[derive(Clone)]
+pub(crate) struct SharedBody(Arc<Mutex<Option<BodyDataStream>>>);
+
+impl SharedBody {
+    pub(crate) fn of(body: Body) -> Self {
+        let pieces = (!body.is_end_stream()).then(|| body.into_data_stream());
+        Self(Arc::new(Mutex::new(pieces)))
     }
-    let mut pieces = body.into_data_stream();
-    let rest = async {
-        let mut left = DISCARD_LIMIT;
-        while let Some(Ok(piece)) = pieces.next().await {
-            left = left.saturating_sub(piece.len());
-            if left == 0 {
-                break;
+
+    /// The body for the handler.
+    pub(crate) fn body(&self) -> Body {
+        Body::from_stream(self.clone())
+    }
+
+    /// Reads the rest, within bounds, and forgets it: a client that is still sending when the connection closes
+    /// never sees the answer.
+    pub(crate) async fn discard(mut self) {
+        let rest = async {
+            let mut left = DISCARD_LIMIT;
+            while let Some(Ok(piece)) = self.next().await {
+                left = left.saturating_sub(piece.len());
+                if left == 0 {
+                    break;
+                }
             }
+        };
+        if timeout(DISCARD_TIME, rest).await.is_err() {
+            tracing::debug!("a refused body was not read to its end");
         }
-    };
-    if timeout(STALL, rest).await.is_err() {
-        tracing::debug!("a refused body was not read to its end");
+    }
+}
+
+impl Stream for SharedBody {
+    type Item = Result<Bytes, axum::Error>;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        // A panic while reading leaves nothing that could be half done.
+        let mut pieces = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let next = match pieces.as_mut() {
+            Some(pieces) => pieces.poll_next_unpin(context),
+            None => return Poll::Ready(None),
+        };
+        if matches!(next, Poll::Ready(None)) {
+            *pieces = None;
+        }
+        next
     }
 }
 

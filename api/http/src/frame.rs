@@ -13,6 +13,7 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 
 use crate::app::App;
+use crate::body::SharedBody;
 use crate::problem::ApiError;
 
 /// State of the frame.
@@ -84,15 +85,29 @@ pub(crate) async fn around(State(frame): State<Frame>, request: Request, next: N
     let api = Api::of(request.uri().path());
     let method = request.method().clone();
     let path = request.uri().path().to_owned();
+    // One that waits to be asked for its body is not asked for what nobody wants.
+    let waits = request.headers().contains_key(header::EXPECT);
+    let (parts, body) = request.into_parts();
+    let body = SharedBody::of(body);
+    let request = Request::from_parts(parts, body.body());
     let response = match admit(&frame, api, &request) {
         Err(refused) => refused.into_response(),
         Ok(_permit) => run(&frame.app, request, next).await,
     };
+    if !waits && is_refusal(response.status()) {
+        body.discard().await;
+    }
     let response = finish(api, response);
     let status = response.status();
     frame.app.metrics.answered(status.as_u16());
     tracing::debug!(%method, path, status = status.as_u16(), "answered");
     response
+}
+
+/// Whether the body may not have been read. A body that stopped coming is not waited for again.
+fn is_refusal(status: StatusCode) -> bool {
+    let failed = status.is_client_error() || status.is_server_error();
+    failed && status != StatusCode::REQUEST_TIMEOUT
 }
 
 /// Decides whether a request may go on; the permit is kept until it is answered.

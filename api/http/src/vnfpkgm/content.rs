@@ -2,12 +2,11 @@
 
 use axum::extract::{Path, Request, State};
 use axum::http::HeaderMap;
-use cairn_domain::ids::VnfPkgId;
 
 use super::{package_id, record};
 use crate::answer::{Answer, accepted, bytes};
 use crate::app::App;
-use crate::body::{CSAR_LIMIT, discard, must_be, read};
+use crate::body::{CSAR_LIMIT, must_be, read};
 use crate::frame::must_accept;
 use crate::problem::ApiError;
 
@@ -19,25 +18,16 @@ pub(super) async fn upload(
 ) -> Answer {
     let headers = request.headers().clone();
     let body = request.into_body();
+    let parsed = package_id(&id)?;
+    must_be(&headers, &["application/zip", "application/octet-stream"])?;
     // Before the body is kept: a quarter of a gigabyte for a package that does not exist helps nobody.
-    let parsed = match admit(&app, &id, &headers).await {
-        Ok(parsed) => parsed,
-        Err(refused) => {
-            discard(&headers, body).await;
-            return Err(refused);
-        }
-    };
+    record(&app, &id).await?;
     let csar = read(&headers, body, CSAR_LIMIT).await?;
     if csar.is_empty() {
         return Err(ApiError::new(400, "the body is empty; a CSAR is expected"));
     }
     app.packages.upload(&parsed, csar.into()).await?;
     Ok(accepted())
-}
-
-async fn admit(app: &App, id: &str, headers: &HeaderMap) -> Result<VnfPkgId, ApiError> {
-    must_be(headers, &["application/zip", "application/octet-stream"])?;
-    Ok(record(app, id).await?.id)
 }
 
 /// GET of the whole CSAR.

@@ -116,36 +116,30 @@ async fn a_body_that_stops_coming_is_cut() {
         .is_problem(408, "did not come in time");
 }
 
-#[tokio::test]
-async fn what_is_refused_is_read_to_its_end_so_that_the_answer_arrives() {
+/// Sends a long body to a path and says how many of its pieces were taken.
+async fn pieces_taken(path: &str, expect: bool, status: u16) -> usize {
     let taken = Arc::new(AtomicUsize::new(0));
     let counter = taken.clone();
     let pieces = stream::iter(0..3000).map(move |_| {
         counter.fetch_add(1, Ordering::Relaxed);
         Ok::<_, Infallible>(Bytes::from_static(&[b' '; 1024]))
     });
-    raw(JSON, Body::from_stream(pieces))
-        .await
-        .is_problem(413, "1048576 bytes");
-    assert_eq!(taken.load(Ordering::Relaxed), 3000);
-
-    let taken = Arc::new(AtomicUsize::new(0));
-    let counter = taken.clone();
-    let pieces = stream::iter(0..300).map(move |_| {
-        counter.fetch_add(1, Ordering::Relaxed);
-        Ok::<_, Infallible>(Bytes::from_static(&[b' '; 1024]))
-    });
-    let server = server();
-    let request = call(Method::POST, SCALE)
+    let mut request = call(Method::POST, path)
         .header("Content-Type", "application/json")
-        .header("Content-Length", "30000000")
-        .header("Expect", "100-continue")
-        .body(Body::from_stream(pieces))
-        .unwrap();
-    server.send(request).await.is_problem(413, "1048576 bytes");
-    assert_eq!(
-        taken.load(Ordering::Relaxed),
-        0,
-        "it waited to be asked, and was not"
-    );
+        .header("Content-Length", "3072000");
+    if expect {
+        request = request.header("Expect", "100-continue");
+    }
+    let request = request.body(Body::from_stream(pieces)).unwrap();
+    server().send(request).await.is_problem(status, "");
+    taken.load(Ordering::Relaxed)
+}
+
+#[tokio::test]
+async fn what_is_refused_is_read_to_its_end_so_that_the_answer_arrives() {
+    for (path, status) in [(SCALE, 413), ("/nosuch", 404), ("/cairn/v1/vims/v", 405)] {
+        assert_eq!(pieces_taken(path, false, status).await, 3000, "{path}");
+        // It waited to be asked, and was not.
+        assert_eq!(pieces_taken(path, true, status).await, 0, "{path}");
+    }
 }
