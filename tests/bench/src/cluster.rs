@@ -1,0 +1,83 @@
+//! Instantiate of a 5-object CNF on a real cluster, against a bare kube program that does the same.
+
+use crate::child::Server;
+use crate::many::{cluster, completed, namespace};
+use crate::package;
+use crate::read::median;
+use crate::report::{Good, Report};
+use anyhow::Context;
+use futures::future::try_join_all;
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::Namespace;
+use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, GroupVersionKind, Patch, PatchParams};
+use kube::runtime::wait::await_condition;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+const ROUNDS: usize = 7;
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// Measures both in turns, each in a namespace of its own, and compares the medians.
+pub async fn measure() -> anyhow::Result<Report> {
+    let file = std::env::var("CAIRN_TEST_KUBECONFIG")
+        .context("CAIRN_TEST_KUBECONFIG: tests/cluster/up prints it")?;
+    let client = cluster(&PathBuf::from(&file)).await?;
+    let data = tempfile::tempdir()?;
+    let server = Server::start(data.path(), &["--kubeconfig", &file]).await?;
+    let vnfd = server.push(package::csar()?).await?;
+    let run = uuid::Uuid::now_v7().simple().to_string();
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    for round in 0..ROUNDS {
+        let name = format!("bench-{}-{round}", &run[20..]);
+        for (kind, figures) in [("c", &mut ours), ("b", &mut theirs)] {
+            let name = format!("{name}{kind}");
+            namespace(&client, &name).await?;
+            let began = Instant::now();
+            if kind == "c" {
+                let (_, op) = server.instantiate(&vnfd, &name).await?;
+                completed(&server, &op).await?;
+            } else {
+                bare(&client, &name).await?;
+            }
+            figures.push(began.elapsed().as_secs_f64());
+            let namespaces: Api<Namespace> = Api::all(client.clone());
+            namespaces.delete(&name, &DeleteParams::default()).await?;
+        }
+    }
+    server.stop().await?;
+    let (ours, theirs) = (median(ours), median(theirs));
+    Ok(Report {
+        name: "instantiate of 5 objects, real",
+        figures: format!("{:.0} ms against {:.0} ms bare", ours * 1000.0, theirs * 1000.0),
+        ratio: ours / theirs,
+        limit: 1.15,
+        good: Good::AtMost,
+    })
+}
+
+async fn bare(client: &kube::Client, namespace: &str) -> anyhow::Result<()> {
+    let params = PatchParams::apply("bare");
+    for manifest in package::manifests() {
+        let text = |member: &serde_json::Value| member.as_str().unwrap_or_default().to_owned();
+        let version = text(&manifest["apiVersion"]);
+        let (group, version) = version.split_once('/').unwrap_or(("", &version));
+        let kind = text(&manifest["kind"]);
+        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, &kind));
+        let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), namespace, &resource);
+        let name = text(&manifest["metadata"]["name"]);
+        api.patch(&name, &params, &Patch::Apply(&manifest)).await?;
+    }
+    let workloads: Api<Deployment> = Api::namespaced(client.clone(), namespace);
+    let waits = ["front", "back"].map(|name| {
+        tokio::time::timeout(DEADLINE, await_condition(workloads.clone(), name, is_available))
+    });
+    for waited in try_join_all(waits).await? {
+        waited?;
+    }
+    Ok(())
+}
+
+fn is_available(workload: Option<&Deployment>) -> bool {
+    let status = workload.and_then(|w| w.status.as_ref());
+    status.and_then(|s| s.available_replicas).unwrap_or(0) >= 1
+}

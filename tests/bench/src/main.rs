@@ -1,0 +1,61 @@
+//! Benchmarks: each prints its figure, the figure that it is held against, measured in the same run, and the
+//! ratio beside its limit. They are no tests: machines are shared and noisy. `tests/bench/run` builds and runs all.
+//!
+//! | name | measures | must reach |
+//! |---|---|---|
+//! | `replay` | folding an operation's stream, in memory | 500,000 events/s |
+//! | `unit` | one unit of work with its read models, 8 tasks, PostgreSQL | 0.6 of the same statements as bare SQL |
+//! | `read` | GET of one instance, 16 clients | 0.8 of a bare axum and sqlx handler of the same row |
+//! | `many` | 200 concurrent instantiates on the simulated cluster | all COMPLETED, GET p99 below 50 ms |
+//! | `cluster` | instantiate of 5 objects on a real cluster | 1.15 of a bare kube program |
+//! | `idle` | memory of an idle server | 60 MB |
+//! | `start` | start to ready, empty and with 100,000 events | 0.5 s |
+
+mod child;
+mod cluster;
+mod many;
+mod package;
+mod read;
+mod report;
+mod start;
+mod unit;
+
+use anyhow::bail;
+use report::Report;
+
+const ALL: [&str; 7] = ["replay", "unit", "read", "many", "cluster", "idle", "start"];
+
+fn main() -> anyhow::Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    if let [name, database, id, port] = arguments.as_slice()
+        && name == read::BARE
+    {
+        return runtime.block_on(read::bare(database, id, port.parse()?));
+    }
+    let chosen: Vec<&str> = if arguments.is_empty() {
+        ALL.to_vec()
+    } else {
+        arguments.iter().map(String::as_str).collect()
+    };
+    for name in chosen {
+        let reports = runtime.block_on(run(name))?;
+        for report in reports {
+            println!("{report}");
+        }
+    }
+    Ok(())
+}
+
+async fn run(name: &str) -> anyhow::Result<Vec<Report>> {
+    match name {
+        "replay" => Ok(vec![report::replay()]),
+        "unit" => Ok(vec![unit::measure().await?]),
+        "read" => Ok(vec![read::measure().await?]),
+        "many" => many::measure().await,
+        "cluster" => Ok(vec![cluster::measure().await?]),
+        "idle" => Ok(vec![start::idle().await?]),
+        "start" => start::measure().await,
+        other => bail!("there is no benchmark {other:?}; there are: {}", ALL.join(", ")),
+    }
+}
