@@ -391,6 +391,32 @@ mod tests {
     }
 
     #[test]
+    fn every_subset_of_the_filter_is_a_filter() {
+        let attributes = [
+            (
+                "notificationTypes",
+                json!(["VnfLcmOperationOccurrenceNotification"]),
+            ),
+            ("operationTypes", json!(["SCALE"])),
+            ("operationStates", json!(["COMPLETED"])),
+            (
+                "vnfInstanceSubscriptionFilter",
+                json!({"vnfdIds": ["a"], "vnfInstanceNames": []}),
+            ),
+        ];
+        for chosen in 0u8..16 {
+            let filter: Map<String, Value> = attributes
+                .iter()
+                .enumerate()
+                .filter(|(index, _)| chosen & (1 << index) != 0)
+                .map(|(_, (name, value))| ((*name).to_owned(), value.clone()))
+                .collect();
+            let parsed = parse(&json!({"callbackUri": "https://a/", "filter": filter})).unwrap();
+            assert_eq!(parsed.filter.is_some(), chosen != 0, "{filter:?}");
+        }
+    }
+
+    #[test]
     fn the_order_of_arrays_makes_no_other_subscription() {
         let with = |states: Value| {
             parse(&json!({"callbackUri": "https://a/", "filter": {"operationStates": states}}))
