@@ -204,10 +204,16 @@ pub(crate) fn creation(
 }
 
 async fn make(session: &Session, scope: &Scope, at: &Located, wanted: &Wanted<'_>) -> Try<Outcome> {
-    let body = creation(scope, at, wanted.manifest, wanted.replicas);
-    let answer = send(session, scope, at, &body, "&force=false")
-        .await
-        .map_err(|e| e.writing(at.object.to_string()))?;
+    let mut body = creation(scope, at, wanted.manifest, wanted.replicas);
+    let mut sent = send(session, scope, at, &body, "&force=false").await;
+    if let Err(CallError::Refused(refusal)) = &sent
+        && refusal.message.contains("already allocated")
+        && shape::give_up_addresses(&at.kind, &mut body)
+    {
+        // What a recorded Service had was given to another meanwhile; any address is better than none.
+        sent = send(session, scope, at, &body, "&force=false").await;
+    }
+    let answer = sent.map_err(|e| e.writing(at.object.to_string()))?;
     let manager = marks::manager(scope);
     if answer.code != 201 && managed_fields::written_by_others(&answer.body, &manager) {
         // Somebody made it between our read and our apply: what was mixed in is taken out again.

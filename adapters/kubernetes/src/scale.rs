@@ -2,7 +2,7 @@
 
 use crate::apply::{locate, not_ours};
 use crate::client::{Call, Session, media};
-use crate::errors::{Halt, Try};
+use crate::errors::{CallError, Halt, Try};
 use crate::json;
 use crate::marks;
 use cairn_domain::lcm_op_occ::plan::Outcome;
@@ -11,6 +11,9 @@ use cairn_domain::ports::Scope;
 use cairn_domain::waits::Obstacle;
 use http::Method;
 use serde_json::json;
+
+/// Conflicts that are met within one try of a step.
+const TRIES: u32 = 4;
 
 /// Sets the number of replicas, guarded by the resource version that was read.
 pub(crate) async fn set(
@@ -40,27 +43,10 @@ pub(crate) async fn set(
         return Err(Halt::call(name, "BeingDeleted", "it is being deleted"));
     }
     let path = format!("{}/scale", at.path());
-    let scale = session
-        .send(&Call::get(path.clone()))
-        .await
-        .map_err(|e| e.reading(&name))?
-        .body;
-    let from = json::count(&scale, "/spec/replicas");
-    if from == to {
-        return Ok(Outcome::ReplicasSet { from, to });
-    }
-    let change = json!({
-        "metadata": {"resourceVersion": json::text(&scale, "/metadata/resourceVersion")},
-        "spec": {"replicas": to},
-    });
-    let manager = crate::discovery::encode(&marks::manager(scope));
-    let call = Call::with(
-        Method::PATCH,
-        format!("{path}?fieldManager={manager}"),
-        media::MERGE,
-        change,
-    );
-    session.send(&call).await.map_err(|e| e.writing(&name))?;
+    let from = match write(session, scope, &path, to).await {
+        Ok(from) => from,
+        Err(error) => return Err(error.writing(name)),
+    };
     // Only what is read afterwards counts: a number can be taken and not kept.
     let after = session
         .send(&Call::get(path))
@@ -76,6 +62,32 @@ pub(crate) async fn set(
             message: format!("{to} replicas were asked for and the cluster keeps {after}"),
             progress: 0,
         }])),
+    }
+}
+
+/// Writes the number where it is another; answers the one read before. Each change of the object's status
+/// is a conflict too, so a few are met by reading anew.
+async fn write(session: &Session, scope: &Scope, path: &str, to: u32) -> Result<u32, CallError> {
+    let manager = crate::discovery::encode(&marks::manager(scope));
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let scale = session.send(&Call::get(path)).await?.body;
+        let from = json::count(&scale, "/spec/replicas");
+        if from == to {
+            return Ok(from);
+        }
+        let change = json!({
+            "metadata": {"resourceVersion": json::text(&scale, "/metadata/resourceVersion")},
+            "spec": {"replicas": to},
+        });
+        let query = format!("{path}?fieldManager={manager}");
+        let call = Call::with(Method::PATCH, query, media::MERGE, change);
+        match session.send(&call).await {
+            Ok(_) => return Ok(from),
+            Err(CallError::Refused(refusal)) if refusal.code == 409 && tries < TRIES => {}
+            Err(error) => return Err(error),
+        }
     }
 }
 

@@ -160,6 +160,26 @@ pub(crate) fn fit_for_creation(kind: &Kind, body: &mut Value) {
     }
 }
 
+/// Takes the addresses and ports out of a Service that the server gave it; says whether there were any.
+pub(crate) fn give_up_addresses(kind: &Kind, body: &mut Value) -> bool {
+    if !kind.is("", "Service") {
+        return false;
+    }
+    let before = body.clone();
+    if json::text(body, "/spec/clusterIP") != "None" {
+        json::remove(body, "/spec", "clusterIP");
+        json::remove(body, "/spec", "clusterIPs");
+    }
+    json::remove(body, "/spec", "healthCheckNodePort");
+    let ports = body
+        .pointer_mut("/spec/ports")
+        .and_then(Value::as_array_mut);
+    for port in ports.into_iter().flatten() {
+        json::remove(port, "", "nodePort");
+    }
+    *body != before
+}
+
 /// The recorded form of a live object. `keep` is what is about to be applied onto it: fields of others that
 /// it overwrites are recorded too.
 pub(crate) fn recorded(live: &Value, manager: &str, keep: Option<&Value>) -> Value {
@@ -239,6 +259,17 @@ mod tests {
             again["spec"]["volumeClaimTemplates"],
             set["spec"]["volumeClaimTemplates"]
         );
+    }
+
+    #[test]
+    fn a_service_without_address_of_its_own_keeps_being_one() {
+        let kind = located("v1", "Service", "s").kind;
+        let mut headless = json!({"spec": {"clusterIP": "None", "clusterIPs": ["None"]}});
+        assert!(!give_up_addresses(&kind, &mut headless));
+        let mut service =
+            json!({"spec": {"clusterIP": "10.0.0.1", "ports": [{"port": 1, "nodePort": 2}]}});
+        assert!(give_up_addresses(&kind, &mut service));
+        assert_eq!(service, json!({"spec": {"ports": [{"port": 1}]}}));
     }
 
     #[test]

@@ -21,7 +21,7 @@ use tokio::time::Instant;
 /// How long a case waits for anything.
 const PATIENCE: Duration = Duration::from_secs(90);
 
-const TOKEN: &str = "let-me-in";
+pub const TOKEN: &str = "let-me-in";
 
 /// What a case works with.
 pub struct Bench {
@@ -68,14 +68,22 @@ fn short(case: &str) -> String {
 }
 
 pub async fn simulated(case: &str) -> Bench {
-    let options = SimOptions {
-        bearer_token: Some(TOKEN.into()),
-        ..SimOptions::default()
-    };
-    let cluster = SimCluster::new(options);
+    let cluster = simulated_cluster();
     let configured = ConfiguredCluster::in_process(cluster.router(), Some(Secret::new(TOKEN)));
+    behind(case, cluster, configured).await
+}
+
+/// A platform that reaches a simulated cluster in its own way.
+pub async fn behind(case: &str, cluster: SimCluster, configured: ConfiguredCluster) -> Bench {
     let client = Client::new(cluster.router(), "default");
     make(case, configured, client, Some(TOKEN.into()), Some(cluster)).await
+}
+
+pub fn simulated_cluster() -> SimCluster {
+    SimCluster::new(SimOptions {
+        bearer_token: Some(TOKEN.into()),
+        ..SimOptions::default()
+    })
 }
 
 /// The kubeconfig of the real cluster; none where the cases are to be left out.

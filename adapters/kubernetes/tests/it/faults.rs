@@ -1,12 +1,15 @@
 //! A cluster in trouble: answers that are lost, refused or late.
 
-use crate::bench::{simulated, uid_of};
+use crate::bench::{TOKEN, behind, simulated, simulated_cluster, uid_of};
 use crate::objects::{config_map, deployment};
 use cairn_domain::lcm_op_occ::plan::{Action, Outcome, StepResult};
 use cairn_domain::ports::{ContainerPlatform as _, SurveyRequest};
+use cairn_domain::secret::Secret;
+use cairn_kubernetes::{ConfiguredCluster, RequestBody};
 use cairn_simcluster::{Fault, FaultAction, RequestMatch, When};
 use std::time::Duration;
 use tokio::time::Instant;
+use tower::ServiceExt as _;
 
 fn answer(status: u16, message: &str, when: When) -> FaultAction {
     FaultAction::Answer {
@@ -154,9 +157,10 @@ async fn a_number_that_the_cluster_does_not_keep_is_not_set() {
     bench.cluster().clear_faults();
     let conflict = answer(409, "the object has been modified", When::Before);
     let writes = RequestMatch::method("PATCH").subresource("scale");
-    bench.cluster().inject(Fault::once(writes, conflict));
+    bench.cluster().inject(Fault::always(writes, conflict));
     let told = bench.refused(&scale).await;
     assert_eq!(told[0].reason, "VersionConflict");
+    bench.cluster().clear_faults();
     assert_eq!(
         bench.must(&scale).await,
         Outcome::ReplicasSet { from: 1, to: 2 }
@@ -206,5 +210,40 @@ async fn a_watch_that_is_cut_or_expired_ends_the_wait_and_nothing_is_missed() {
     bench.patch(&bench.path("deployments", "web"), labels).await;
     bench.platform.changed(&bench.scope, &ready, 30_000).await;
     assert!(start.elapsed() < Duration::from_secs(5));
+    bench.done().await;
+}
+
+#[tokio::test]
+async fn what_somebody_makes_between_our_read_and_our_write_stays_theirs() {
+    let cluster = simulated_cluster();
+    let raced = cluster.clone();
+    let service = tower::service_fn(move |request: http::Request<RequestBody>| {
+        let cluster = raced.clone();
+        async move {
+            if request.method() == http::Method::PATCH {
+                let mut theirs = config_map("cfg", "theirs");
+                let namespace = request.uri().path().split('/').nth(4).unwrap();
+                theirs["metadata"]["namespace"] = serde_json::json!(namespace);
+                // The second write, which takes ours back, finds it there already.
+                if cluster.get("v1", "ConfigMap", namespace, "cfg").is_none() {
+                    cluster.create("kubectl", theirs).unwrap();
+                }
+            }
+            cluster.router().oneshot(request).await
+        }
+    });
+    let configured = ConfiguredCluster::in_process(service, Some(Secret::new(TOKEN)));
+    let bench = behind("raced", cluster, configured).await;
+    let mut ours = config_map("cfg", "theirs");
+    ours["data"]["more"] = serde_json::json!("ours");
+    let told = bench.refused(&bench.apply(&ours)).await;
+    assert_eq!(told[0].reason, "NotOurs", "{told:?}");
+    let live = bench.get(&bench.path("configmaps", "cfg")).await;
+    assert_eq!(live["data"], serde_json::json!({"key": "theirs"}));
+    let labels = live["metadata"].get("labels");
+    assert!(
+        labels.is_none_or(|l| l.as_object().is_none_or(serde_json::Map::is_empty)),
+        "{live}"
+    );
     bench.done().await;
 }

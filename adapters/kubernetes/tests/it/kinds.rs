@@ -82,19 +82,12 @@ fn core() -> Vec<Value> {
     ]
 }
 
-fn others() -> Vec<Value> {
+fn workloads() -> Vec<Value> {
     let job = json!({"restartPolicy": "Never", "containers": [container("cairn.test/job:1")]});
-    let budget = json!({"spec": {"minAvailable": 0, "selector": {"matchLabels": {"app": "none"}}}});
     let scaler = |metrics: &Value| {
         json!({"spec": {"minReplicas": 1, "maxReplicas": 2, "scaleTargetRef":
             {"apiVersion": "apps/v1", "kind": "Deployment", "name": "none"}}, "metadata": metrics})
     };
-    let ingress =
-        json!({"spec": {"defaultBackend": {"service": {"name": "all", "port": {"number": 80}}}}});
-    let subject = json!([{"kind": "ServiceAccount", "name": "all"}]);
-    let role =
-        |kind: &str| json!({"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": "all"});
-    let rules = json!({"rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]});
     vec![
         manifest(
             "apps/v1",
@@ -135,6 +128,18 @@ fn others() -> Vec<Value> {
             json!({"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [
             {"name": "run", "image": "cairn.test/job:1", "imagePullPolicy": "IfNotPresent"}]}}}}),
         ),
+    ]
+}
+
+fn others() -> Vec<Value> {
+    let budget = json!({"spec": {"minAvailable": 0, "selector": {"matchLabels": {"app": "none"}}}});
+    let ingress =
+        json!({"spec": {"defaultBackend": {"service": {"name": "all", "port": {"number": 80}}}}});
+    let subject = json!([{"kind": "ServiceAccount", "name": "all"}]);
+    let role =
+        |kind: &str| json!({"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": "all"});
+    let rules = json!({"rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]});
+    vec![
         manifest(
             "coordination.k8s.io/v1",
             "Lease",
@@ -217,6 +222,7 @@ fn cluster_scoped(name: &str) -> Vec<Value> {
 pub async fn every_kind_is_made_found_again_and_removed(bench: Bench) {
     let all: Vec<Value> = core()
         .into_iter()
+        .chain(workloads())
         .chain(others())
         .chain(cluster_scoped(
             &bench.namespace.clone().replace("it-", "own-"),

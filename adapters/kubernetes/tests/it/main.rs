@@ -71,5 +71,6 @@ on_both_clusters! {
         a_pod_is_evicted_unless_a_budget_forbids_it,
         finalizers_are_named_and_stay,
         volumes_of_a_set_go_only_where_this_operation_made_them,
+        a_volume_that_was_available_is_available_after_a_rollback,
         a_namespace_with_something_foreign_in_it_stays;
 }

@@ -263,3 +263,39 @@ pub async fn a_namespace_with_something_foreign_in_it_stays(bench: Bench) {
     );
     bench.done().await;
 }
+
+pub async fn a_volume_that_was_available_is_available_after_a_rollback(bench: Bench) {
+    let class = format!("class-{}", bench.namespace);
+    let volumes = "/api/v1/persistentvolumes";
+    let path = format!("{volumes}/{class}");
+    let made = json!({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": class},
+        "provisioner": "kubernetes.io/no-provisioner", "volumeBindingMode": "WaitForFirstConsumer"});
+    bench
+        .post("/apis/storage.k8s.io/v1/storageclasses", made)
+        .await;
+    let volume = json!({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": class}, "spec": {
+        "capacity": {"storage": "1Mi"}, "accessModes": ["ReadWriteOnce"], "storageClassName": class,
+        "persistentVolumeReclaimPolicy": "Retain",
+        "hostPath": {"path": format!("/tmp/{class}"), "type": "DirectoryOrCreate"}}});
+    bench.post(volumes, volume).await;
+    let mut set = stateful_set("db", 1, "cairn.test/web:1");
+    let mut claim = claim_spec();
+    claim["storageClassName"] = json!(class);
+    set["spec"]["volumeClaimTemplates"] = json!([{"metadata": {"name": "data"}, "spec": claim}]);
+    let uid = bench.up(&set).await;
+    assert_eq!(bench.get(&path).await["status"]["phase"], "Bound");
+    let residue = remove_set(&bench, &bench.object(&set), &uid, true).await;
+    assert_eq!(residue, Vec::<String>::new());
+    let live = bench.get(&path).await;
+    assert!(live["spec"].get("claimRef").is_none(), "{live}");
+    assert!(
+        live["metadata"]["annotations"]
+            .get("cairn.dev/removed-claim")
+            .is_none(),
+        "{live}"
+    );
+    bench.call("DELETE", &path, None).await.unwrap();
+    let class = format!("/apis/storage.k8s.io/v1/storageclasses/{class}");
+    bench.call("DELETE", &class, None).await.unwrap();
+    bench.done().await;
+}

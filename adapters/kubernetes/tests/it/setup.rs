@@ -2,12 +2,13 @@
 
 use crate::bench::kubeconfig;
 use cairn_domain::ids::{VimId, VnfInstanceId, VnfLcmOpOccId};
-use cairn_domain::ports::{ContainerPlatform as _, Scope, SurveyOutcome, SurveyRequest};
+use cairn_domain::ports::{ContainerPlatform as _, PortError, Scope, SurveyOutcome, SurveyRequest};
 use cairn_domain::secret::Secret;
 use cairn_domain::vim::{ClusterAccess, Credential};
 use cairn_domain::waits::Obstacle;
 use cairn_kubernetes::{ConfiguredCluster, KubernetesPlatform, Settings};
 use kube::config::Kubeconfig;
+use serde_json::json;
 use std::path::Path;
 
 fn scope(access: ClusterAccess) -> Scope {
@@ -150,4 +151,48 @@ async fn a_token_file_is_read_anew_when_the_cluster_refuses() {
     survey(&platform, ClusterAccess::Configured(vim))
         .await
         .unwrap();
+}
+
+#[tokio::test]
+async fn an_account_that_may_too_little_is_told_what_it_lacks() {
+    let Some((endpoint, ca, _)) = real() else {
+        return;
+    };
+    let Some(bench) = crate::bench::real("account").await else {
+        return;
+    };
+    let account =
+        json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "little"}});
+    bench
+        .post(&bench.path("serviceaccounts", ""), account)
+        .await;
+    let request =
+        json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}});
+    let path = format!("{}/token", bench.path("serviceaccounts", "little"));
+    let token = bench.post(&path, request).await["status"]["token"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let access = direct(
+        &endpoint,
+        Some(ca),
+        Credential::BearerToken(Secret::new(token)),
+    );
+    let told = survey(&bench.platform, access.clone()).await.unwrap_err();
+    assert_eq!(told[0].reason, "Forbidden");
+    assert!(
+        told[0].message.contains("no permission") && told[0].message.contains("kube-system"),
+        "{told:?}"
+    );
+    let workloads = vec![(
+        "VDU1".to_owned(),
+        bench.object(&crate::objects::deployment("web", 1, "cairn.test/web:1")),
+    )];
+    let refused = bench
+        .platform
+        .inventory(&scope(access), &workloads)
+        .await
+        .unwrap_err();
+    assert!(matches!(refused, PortError::Refused(_)), "{refused}");
+    bench.done().await;
 }
