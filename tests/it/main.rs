@@ -5,11 +5,15 @@ mod architecture;
 #[cfg(test)]
 mod contracts;
 #[cfg(test)]
+mod crash;
+#[cfg(test)]
 mod docs;
 #[cfg(test)]
 mod operations;
 #[cfg(test)]
 mod seed_a;
+#[cfg(test)]
+mod seed_b;
 #[cfg(test)]
 mod seed_c;
 #[cfg(test)]

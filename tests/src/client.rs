@@ -12,7 +12,7 @@ use tokio::runtime::Handle;
 use tower::ServiceExt as _;
 
 /// How long anything may take that a test waits for.
-pub const SOON: Duration = Duration::from_secs(60);
+pub const SOON: Duration = Duration::from_secs(120);
 /// The largest answer that is read.
 const LARGEST: usize = 64 * 1024 * 1024;
 

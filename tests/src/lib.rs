@@ -11,6 +11,7 @@
 )]
 
 pub mod answer;
+pub mod child;
 pub mod client;
 pub mod kinds;
 pub mod kube;

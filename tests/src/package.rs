@@ -35,7 +35,7 @@ pub fn package() -> PackageBuilder {
         product: "Probe".to_owned(),
         manifests: Vec::new(),
         vdus: Vec::new(),
-        clocks: "{progressing: 20s, blocked: 1s, infrastructure: 1s, unclassified: 1s}".to_owned(),
+        clocks: "{progressing: 90s, blocked: 1s, infrastructure: 1s, unclassified: 1s}".to_owned(),
         sensitive: String::new(),
         template_annotations: json!({}),
     }
@@ -158,7 +158,9 @@ impl PackageBuilder {
             "tosca_definitions_version: tosca_simple_yaml_1_3\n\
              metadata: {{cairn.clocks: {}{}}}\n\
              node_types: {{test.VNF: {{derived_from: tosca.nodes.nfv.VNF}}}}\n\
-             topology_template:\n  node_templates:\n    VNF:\n      type: test.VNF\n      properties:\n        \
+             topology_template:\n  \
+             substitution_mappings: {{node_type: test.VNF, properties: {{flavour_id: default}}}}\n  \
+             node_templates:\n    VNF:\n      type: test.VNF\n      properties:\n        \
              descriptor_id: {}\n        provider: Test\n        product_name: {}\n        \
              software_version: '1.0'\n        descriptor_version: '1.0'\n        flavour_id: default\n",
             self.clocks,

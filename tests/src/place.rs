@@ -55,6 +55,11 @@ impl Place {
         let kubeconfig = folder.path().join("kubeconfig");
         std::fs::write(&kubeconfig, cluster.kubeconfig(address, &tls)).expect("a kubeconfig");
         let kube = Kube::new(&format!("https://{address}"), tls.ca_pem(), Some(token));
+        // The class of the real cluster's volumes.
+        let class = json!({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass",
+            "metadata": {"name": "manual"}, "provisioner": "kubernetes.io/no-provisioner",
+            "volumeBindingMode": "WaitForFirstConsumer"});
+        cluster.create("test", class).expect("a storage class");
         let serving = cluster.clone();
         background(async move { serving.serve(listener, &tls).await.expect("the cluster serves") });
         Self::make(kube, kubeconfig, Some(cluster), Some(folder)).await
