@@ -29,7 +29,30 @@ struct Given {
     #[serde(default)]
     lenient: bool,
     #[serde(default)]
-    clock: Vec<String>,
+    clock: OneOrMany,
+}
+
+/// A list, or the same as one text with commas: the environment has no lists.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+enum OneOrMany {
+    One(String),
+    Many(Vec<String>),
+}
+
+impl Default for OneOrMany {
+    fn default() -> Self {
+        Self::Many(Vec::new())
+    }
+}
+
+impl OneOrMany {
+    fn all(self) -> Vec<String> {
+        match self {
+            Self::One(text) => text.split(',').map(|one| one.trim().to_owned()).collect(),
+            Self::Many(all) => all,
+        }
+    }
 }
 
 /// Where the database and the key lie.
@@ -123,7 +146,7 @@ impl Settings {
             enable_faults: given.enable_faults,
             allow_private_callbacks: given.allow_private_callbacks,
             lenient: given.lenient,
-            clocks: clocks(&given.clock)?,
+            clocks: clocks(&given.clock.all())?,
         })
     }
 }

@@ -201,6 +201,14 @@ impl Server {
             .unwrap()
     }
 
+    /// DELETE.
+    pub fn delete(&self, path: &str) -> Answer {
+        let path: Vec<&str> = path.split('/').collect();
+        self.runtime
+            .block_on(self.client.bare(Method::DELETE, &path))
+            .unwrap()
+    }
+
     /// Status of a GET without any header of ours.
     pub fn bare_status(&self, path: &str) -> u16 {
         let url = format!("{}/{path}", self.url);

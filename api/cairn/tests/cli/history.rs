@@ -1,7 +1,8 @@
 //! `history` and `rebuild`: what is read from the database, with and without a server.
 
 use crate::harness::{Server, cairn, fails, free_address, succeeds};
-use serde_json::Value;
+use reqwest::Method;
+use serde_json::{Value, json};
 
 #[test]
 fn database_and_server_give_the_same_bytes() {
@@ -72,6 +73,31 @@ fn what_never_was_is_told_from_both_sides() {
         let said = fails(&[&["history", "a/b"], source.as_slice()].concat());
         assert!(said.contains("a/b"), "{said}");
     }
+}
+
+#[test]
+fn a_deleted_instance_keeps_its_history() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data").display().to_string();
+    let server = Server::start(folder.path(), &["--simulated"]);
+    let id = server.instantiated(folder.path());
+    let path = format!("vnflcm/v2/vnf_instances/{id}");
+    let body = json!({"terminationType": "FORCEFUL"});
+    let terminate = format!("{path}/terminate");
+    let op = server
+        .send(Method::POST, &terminate, &body)
+        .success()
+        .unwrap()
+        .made()
+        .unwrap();
+    server.settled(&op, "COMPLETED");
+    server.delete(&path).success().unwrap();
+    let late = ["history", &id, "--at", "2999-01-01T00:00:00Z"];
+    let offline = succeeds(&[late.as_slice(), &["--data", &data]].concat());
+    assert!(offline.contains("deleted by anonymous"), "{offline}");
+    assert!(offline.contains("deleted by then"), "{offline}");
+    let online = succeeds(&[late.as_slice(), &["--server", &server.url]].concat());
+    assert_eq!(online, offline);
 }
 
 #[test]

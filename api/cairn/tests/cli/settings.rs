@@ -39,6 +39,8 @@ fn the_narrowest_setting_wins() {
     let server = Server::ready(start(folder.path(), &environment, &[]), in_environment);
     assert_eq!(server.bare_status("vnflcm/v2/vnf_instances"), 200);
     drop(server);
+    let mut environment = environment.to_vec();
+    environment.push(("CAIRN_CLOCK", "blocked=1s, infrastructure=2m".to_owned()));
     let flags = ["--listen", &by_flag.to_string()];
     let server = Server::ready(start(folder.path(), &environment, &flags), by_flag);
     assert_eq!(server.bare_status("vnflcm/v2/vnf_instances"), 200);
@@ -67,5 +69,11 @@ fn a_wrong_setting_is_named_before_anything_is_made() {
         let said = fails(&[&["serve", "--data", &data], flags.as_slice()].concat());
         assert!(said.contains(named), "{flags:?}: {said}");
     }
+    let mut wrong = program();
+    wrong
+        .args(["serve", "--simulated", "--data", &data])
+        .env("CAIRN_CLOCK", "blocked=1s,hope=2s");
+    let said = crate::harness::failed(&["serve"], &wrong.output().unwrap());
+    assert!(said.contains("hope"), "{said}");
     assert!(!folder.path().join("data").exists());
 }

@@ -12,6 +12,8 @@ use tokio::time::Instant;
 
 /// Longest time from start to ready.
 const READY: Duration = Duration::from_secs(15);
+/// Longest wait for one answer of a server that starts.
+const ONE_LOOK: Duration = Duration::from_secs(1);
 /// Between two looks whether it is ready.
 const LOOK: Duration = Duration::from_millis(20);
 /// Lines of its log that are shown when the story ends badly.
@@ -89,11 +91,14 @@ impl Server {
             if let Some(status) = self.child.try_wait()? {
                 bail!("the server ended ({status}); {}", self.last_words());
             }
-            match client.get(&["readyz"], None).await {
-                Ok(answer) if answer.status == 200 => return Ok(()),
+            // Whoever took the port in between may accept and say nothing.
+            let asked = tokio::time::timeout(ONE_LOOK, client.get(&["readyz"], None)).await;
+            match asked {
+                Ok(Ok(answer)) if answer.status == 200 => return Ok(()),
                 Ok(_) | Err(_) if Instant::now() < deadline => tokio::time::sleep(LOOK).await,
-                Ok(answer) => bail!("the server is not ready: {}", answer.body),
-                Err(unreachable) => return Err(unreachable.context("the server is not ready")),
+                Ok(Ok(answer)) => bail!("the server is not ready: {}", answer.body),
+                Ok(Err(unreachable)) => return Err(unreachable.context("the server is not ready")),
+                Err(_) => bail!("the server does not answer at {}", self.address),
             }
         }
     }

@@ -88,10 +88,7 @@ impl World {
             async move { serving.serve(listener, &tls).await },
         );
         let inbox = Inbox::open(narrator.clone(), stop.clone()).await?;
-        let address = match listen {
-            Some(address) => address,
-            None => free_address().await?,
-        };
+        let address = free_address(listen).await?;
         let server = Server::start(folder.path(), address).await?;
         let client = Client::of(&server.url())?;
         let endpoint = format!("https://{api_server}");
@@ -266,9 +263,11 @@ impl World {
     }
 }
 
-async fn free_address() -> anyhow::Result<SocketAddr> {
-    let listener = TcpListener::bind(("127.0.0.1", 0))
+/// The address that was asked for, or any; tried here, as the child could only tell it in its log.
+async fn free_address(listen: Option<SocketAddr>) -> anyhow::Result<SocketAddr> {
+    let wanted = listen.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 0)));
+    let listener = TcpListener::bind(wanted)
         .await
-        .context("a free port")?;
+        .with_context(|| format!("--listen {wanted}: is another server running there?"))?;
     Ok(listener.local_addr()?)
 }

@@ -28,7 +28,14 @@ pub fn table(account: &Account) -> String {
     }
     if let Some((at, instance)) = &account.then {
         let position = &instance["position"];
-        parts.push(format!("\nThe instance at {at} (position {position})\n"));
+        let deleted = account
+            .events
+            .iter()
+            .any(|event| event["type"] == "VnfIdentifierDeleted");
+        let deleted = if deleted { ", deleted by then" } else { "" };
+        parts.push(format!(
+            "\nThe instance at {at} (position {position}{deleted})\n"
+        ));
         parts.push(snapshot::tell(instance));
     }
     parts.concat()
