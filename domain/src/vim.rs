@@ -46,6 +46,14 @@ pub enum InvalidVim {
     /// `accessInfo` names half a credential.
     #[error("accessInfo needs bearer_token, or client_certificate together with client_key")]
     Credential,
+    /// `accessInfo` holds two credentials, as after a patch that adds one and leaves the other.
+    #[error(
+        "accessInfo holds bearer_token and a client certificate; give one of them, and in a PATCH set the members of the other to null"
+    )]
+    TwoCredentials,
+    /// The endpoint, which answers show, holds a user or a password.
+    #[error("interfaceInfo.endpoint must hold no user and password; credentials go to accessInfo")]
+    UserInfo,
     /// A member has the wrong form.
     #[error("vimConnectionInfo: {member} must be a text")]
     NotText {
@@ -130,7 +138,17 @@ impl VimConnectionInfo {
         if !VIM_TYPES.contains(&info.vim_type.as_str()) {
             return Err(InvalidVim::Type { got: info.vim_type });
         }
-        info.target()?;
+        if let VimTarget::Direct { endpoint, .. } = info.target()? {
+            let (_, rest) = endpoint.split_once("://").unwrap_or_default();
+            if rest
+                .split(['/', '?', '#'])
+                .next()
+                .unwrap_or_default()
+                .contains('@')
+            {
+                return Err(InvalidVim::UserInfo);
+            }
+        }
         Ok(info)
     }
 
@@ -169,9 +187,8 @@ impl VimConnectionInfo {
                 Ok(SealedCredential::ClientCertificate { certificate, key })
             }
             (None, None, None) => Ok(SealedCredential::None),
-            (Some(_), _, _) | (None, Some(_), None) | (None, None, Some(_)) => {
-                Err(InvalidVim::Credential)
-            }
+            (Some(_), _, _) => Err(InvalidVim::TwoCredentials),
+            (None, Some(_), None) | (None, None, Some(_)) => Err(InvalidVim::Credential),
         }
     }
 }
@@ -237,6 +254,17 @@ mod tests {
                     &json!({"client_certificate": "x"}),
                 ),
                 "together with client_key",
+            ),
+            (
+                entry(
+                    &json!({"endpoint": "https://a"}),
+                    &json!({"bearer_token": {"$secret": "s1"}, "client_certificate": "x"}),
+                ),
+                "set the members of the other to null",
+            ),
+            (
+                entry(&json!({"endpoint": "https://u:pw@a:6443"}), &json!({})),
+                "no user and password",
             ),
             (json!({"vimId": "a"}), "missing field `vimType`"),
         ] {

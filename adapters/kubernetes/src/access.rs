@@ -150,7 +150,11 @@ fn direct(
 fn auth_info(credential: &Credential) -> Result<AuthInfo, CallError> {
     let members = match credential {
         Credential::None => return Ok(AuthInfo::default()),
-        Credential::BearerToken(token) => json!({ "token": token.reveal().trim() }),
+        Credential::BearerToken(token) => {
+            // kube panics at a token that is no header.
+            bearer(token)?;
+            json!({ "token": token.reveal().trim() })
+        }
         Credential::ClientCertificate { certificate, key } => json!({
             "client-certificate-data": STANDARD.encode(certificate),
             "client-key-data": STANDARD.encode(key.reveal()),
@@ -212,6 +216,13 @@ mod tests {
             let refused = certificates(bad).unwrap_err().to_string();
             assert!(refused.contains("ssl_ca_cert"), "{refused}");
         }
+    }
+
+    #[test]
+    fn a_token_that_no_header_can_hold_is_refused_in_words() {
+        let refused = auth_info(&Credential::BearerToken(Secret::new("hush\nhush"))).unwrap_err();
+        assert!(refused.to_string().contains("bearer token holds"));
+        assert!(!refused.to_string().contains("hush"));
     }
 
     #[test]

@@ -28,12 +28,19 @@ const fn sol(name: &'static str, members: &'static [Member]) -> Shape {
     }
 }
 
+/// What of `accessInfo` is read; further members are kept, sealed where they sound like secrets.
+const ACCESS_INFO: Kind = Kind::Object(&[
+    optional("bearer_token", Kind::Text),
+    optional("client_certificate", Kind::Text),
+    optional("client_key", Kind::Text),
+]);
+
 /// SOL003 4.4.1.6.
 const VIM: &[Member] = &[
     optional("vimId", Kind::Text),
     required("vimType", Kind::Text),
     optional("interfaceInfo", Kind::KeyValuePairs),
-    optional("accessInfo", Kind::KeyValuePairs),
+    optional("accessInfo", ACCESS_INFO),
     optional("extra", Kind::KeyValuePairs),
 ];
 
@@ -42,7 +49,7 @@ const VIM_PATCH: &[Member] = &[
     optional("vimId", Kind::Text),
     optional("vimType", Kind::Text),
     optional("interfaceInfo", Kind::KeyValuePairs),
-    optional("accessInfo", Kind::KeyValuePairs),
+    optional("accessInfo", ACCESS_INFO),
     optional("extra", Kind::KeyValuePairs),
 ];
 
@@ -219,14 +226,7 @@ pub const VIM_REGISTRATION: Shape = Shape {
                     optional("ssl_ca_cert", Kind::Text),
                 ]),
             ),
-            optional(
-                "accessInfo",
-                Kind::Object(&[
-                    optional("bearer_token", Kind::Text),
-                    optional("client_certificate", Kind::Text),
-                    optional("client_key", Kind::Text),
-                ]),
-            ),
+            optional("accessInfo", ACCESS_INFO),
         ],
     )
 };
@@ -302,6 +302,12 @@ mod tests {
                 &VIM_REGISTRATION,
                 json!({"vimType": "kubernetes", "interfaceInfo": {"endpoint": "https://a", "ca": ""}}),
                 "interfaceInfo/ca is not a member",
+            ),
+            (
+                &INSTANTIATE_VNF,
+                json!({"flavourId": "f", "vimConnectionInfo":
+                    {"v": {"vimType": "t", "accessInfo": {"bearer_token": 5}}}}),
+                "vimConnectionInfo/v/accessInfo/bearer_token must be a text",
             ),
         ] {
             let detail = refused(shape, &body);
