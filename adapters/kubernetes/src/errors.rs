@@ -197,6 +197,10 @@ impl Refusal {
         if self.has_cause("NamespaceTerminating") || message.contains("being terminated") {
             return ("NamespaceTerminating", message);
         }
+        // A namespace gets its default account a moment after it was made.
+        if message.contains("error looking up service account") {
+            return ("NotYetServed", message);
+        }
         // Only the authorizer speaks of a user who "cannot"; everything else with 403 is admission.
         if message.contains("cannot") || message.contains("User \"") || self.status.is_null() {
             return (
@@ -406,6 +410,11 @@ mod tests {
                 403,
                 "pods \"p\" is forbidden: violates PodSecurity \"restricted\"",
                 "AdmissionRefused",
+            ),
+            (
+                403,
+                "pods \"p\" is forbidden: error looking up service account a/default: not found",
+                "NotYetServed",
             ),
             (
                 400,

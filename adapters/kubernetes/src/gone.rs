@@ -205,7 +205,12 @@ fn pods_left(located: &[(Located, &Option<Uid>)], around: &Surroundings) -> Vec<
                     at.object.namespace.as_deref() == Some(namespace)
                         && match uid {
                             Some(uid) => pods.belongs(json::uid(pod), &uid.0),
-                            None => is_owned_by_name(pod, at),
+                            None => pods
+                                .controllers
+                                .iter()
+                                .filter(|set| pods.belongs(json::uid(pod), json::uid(set)))
+                                .chain([pod])
+                                .any(|owned| is_owned_by_name(owned, at)),
                         }
                 });
             if belongs {
@@ -217,8 +222,8 @@ fn pods_left(located: &[(Located, &Option<Uid>)], around: &Surroundings) -> Vec<
 }
 
 /// For an owner whose UID was never heard of.
-fn is_owned_by_name(pod: &Value, at: &Located) -> bool {
-    json::entries(pod, "/metadata/ownerReferences")
+fn is_owned_by_name(owned: &Value, at: &Located) -> bool {
+    json::entries(owned, "/metadata/ownerReferences")
         .iter()
         .any(|owner| {
             owner["kind"] == at.kind.name.as_str() && owner["name"] == at.object.name.as_str()

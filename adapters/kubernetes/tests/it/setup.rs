@@ -154,6 +154,37 @@ async fn a_token_file_is_read_anew_when_the_cluster_refuses() {
 }
 
 #[tokio::test]
+async fn a_kubeconfig_may_say_that_certificates_are_not_looked_at() {
+    let Some((endpoint, _, path)) = real() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    let token = text
+        .split("token: ")
+        .nth(1)
+        .unwrap()
+        .split(['}', '\n'])
+        .next()
+        .unwrap()
+        .trim();
+    let file = folder.path().join("kubeconfig");
+    let vim = VimId::parse("a").unwrap();
+    for (skip, is_open) in [("true", true), ("false", false)] {
+        let config = format!(
+            "apiVersion: v1\nkind: Config\ncurrent-context: a\ncontexts: [{{name: a, context: {{cluster: a, user: a}}}}]\n\
+             clusters: [{{name: a, cluster: {{server: '{endpoint}', insecure-skip-tls-verify: {skip}}}}}]\n\
+             users: [{{name: a, user: {{token: {token}}}}}]\n"
+        );
+        std::fs::write(&file, config).unwrap();
+        let platform = KubernetesPlatform::new(Settings::default())
+            .with_configured(vim.clone(), ConfiguredCluster::kubeconfig(&file));
+        let found = survey(&platform, ClusterAccess::Configured(vim.clone())).await;
+        assert_eq!(found.is_ok(), is_open, "{found:?}");
+    }
+}
+
+#[tokio::test]
 async fn an_account_that_may_too_little_is_told_what_it_lacks() {
     let Some((endpoint, ca, _)) = real() else {
         return;
