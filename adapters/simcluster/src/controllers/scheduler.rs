@@ -87,7 +87,10 @@ fn place(pass: &mut Pass<'_>, pod: &Value) -> Result<String, String> {
              helpful for scheduling."
         ));
     }
-    let fits = chosen.iter().find(|node| has_room(pass, pod, node));
+    let fits = chosen
+        .iter()
+        .filter(|node| !json::flag(node, "/spec/unschedulable"))
+        .find(|node| has_room(pass, pod, node));
     fits.map(|node| json::name(node).to_owned()).ok_or_else(|| {
         format!(
             "0/{total} nodes are available: {total} Insufficient {}. no new claims to deallocate, \
