@@ -69,7 +69,6 @@ impl Work {
             message: why,
             progress: 0,
         };
-        self.wait_for(&op, vec![obstacle], Phase::Checks, None, None)
-            .await
+        self.wait_for(&op, vec![obstacle], Phase::Checks).await
     }
 }

@@ -51,16 +51,14 @@ impl Work {
         match surveyed {
             Ok(SurveyOutcome::Clear(survey)) => self.fix(op, &inputs, &survey).await,
             Ok(SurveyOutcome::Blocked(obstacles)) => {
-                self.wait_for(op, obstacles, Phase::Checks, None, None)
-                    .await
+                self.wait_for(op, obstacles, Phase::Checks).await
             }
             Err(_) => {
                 let obstacle = super::waits::unreachable(format!(
                     "the checks did not end within {} s",
                     SURVEY_TIMEOUT.as_secs()
                 ));
-                self.wait_for(op, vec![obstacle], Phase::Checks, None, None)
-                    .await
+                self.wait_for(op, vec![obstacle], Phase::Checks).await
             }
         }
     }
@@ -155,7 +153,8 @@ impl Work {
         Ok(recorded)
     }
 
-    async fn read<T, F>(&self, mut call: impl FnMut() -> F) -> Result<T, Stop>
+    /// Reads from our own database, again and again while it is not there.
+    pub(super) async fn read<T, F>(&self, mut call: impl FnMut() -> F) -> Result<T, Stop>
     where
         F: Future<Output = PortResult<T>>,
     {

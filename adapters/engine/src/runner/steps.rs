@@ -112,8 +112,7 @@ impl Work {
                 STEP_TIMEOUT.as_secs()
             ))],
         };
-        self.wait_for(op, obstacles, Phase::Work, None, None)
-            .await?;
+        self.wait_for(op, obstacles, Phase::Work).await?;
         Ok(false)
     }
 
@@ -256,19 +255,12 @@ impl Work {
         let watched = obstacles
             .first()
             .map(|(step, _)| (scope, action_of(op, *step)));
-        let step = obstacles.first().map(|(step, _)| *step);
-        let obstacles = tagged(obstacles);
-        self.wait_for(op, obstacles, Phase::Work, step, watched)
-            .await
+        let obstacles = obstacles
+            .into_iter()
+            .map(|(step, obstacle)| (Some(step), obstacle))
+            .collect();
+        self.wait_in(op, obstacles, Phase::Work, watched).await
     }
-}
-
-/// The first step that is in the way names the failure; all obstacles are waited on.
-fn tagged(obstacles: Vec<(usize, Obstacle)>) -> Vec<Obstacle> {
-    obstacles
-        .into_iter()
-        .map(|(_, obstacle)| obstacle)
-        .collect()
 }
 
 pub(super) fn action_of(op: &VnfLcmOpOcc, step: usize) -> &Action {

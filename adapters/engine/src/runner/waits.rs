@@ -1,6 +1,7 @@
 //! Waiting: each wait has a reason that is recorded and a clock that ends it.
 
 use super::work::{Stop, Work};
+use crate::unit::Session;
 use cairn_domain::lcm_op_occ::plan::Action;
 use cairn_domain::lcm_op_occ::{VnfLcmOpOcc, VnfLcmOpOccCommand as Command};
 use cairn_domain::ports::{Scope, Unit};
@@ -90,6 +91,13 @@ impl Patience {
     }
 }
 
+/// A wait that is over.
+struct Over {
+    step: Option<usize>,
+    class: WaitClass,
+    problem: Problem,
+}
+
 /// A cluster that did not answer.
 pub(super) fn unreachable(why: String) -> Obstacle {
     Obstacle {
@@ -102,16 +110,29 @@ pub(super) fn unreachable(why: String) -> Obstacle {
 }
 
 impl Work {
-    /// Records what is in the way, and either ends the try (permanent, or the clock has run out) or waits a while.
+    /// Records what is in the way of no step in particular, and either ends the try or waits a while.
     pub(super) async fn wait_for(
         &mut self,
         op: &VnfLcmOpOcc,
         obstacles: Vec<Obstacle>,
         phase: Phase,
-        step: Option<usize>,
+    ) -> Result<(), Stop> {
+        let obstacles = obstacles.into_iter().map(|one| (None, one)).collect();
+        Box::pin(self.wait_in(op, obstacles, phase, None)).await
+    }
+
+    /// Records what is in the way, each of its step, and either ends the try (permanent, or the clock has run out)
+    /// or waits a while. The step whose obstacle ends the try is the one that failed: what a refused step left
+    /// behind is judged by that.
+    pub(super) async fn wait_in(
+        &mut self,
+        op: &VnfLcmOpOcc,
+        obstacles: Vec<(Option<usize>, Obstacle)>,
+        phase: Phase,
         watched: Option<(&Scope, &Action)>,
     ) -> Result<(), Stop> {
         let clocks = self.clocks(op);
+        let (steps, obstacles): (Vec<Option<usize>>, Vec<Obstacle>) = obstacles.into_iter().unzip();
         let classified: Vec<(Obstacle, Classified)> = obstacles
             .into_iter()
             .map(|obstacle| {
@@ -132,8 +153,8 @@ impl Work {
             return self.late(refused);
         }
         let mut earliest: Option<Timestamp> = None;
-        let mut over: Option<(Obstacle, Classified, u64)> = None;
-        for (obstacle, class) in classified {
+        let mut over: Option<Over> = None;
+        for (step, (obstacle, class)) in steps.into_iter().zip(classified) {
             let until = self.until(&mut session, &obstacle, class, now)?;
             if class.class == WaitClass::Permanent || until <= now {
                 let waited = session
@@ -141,37 +162,48 @@ impl Work {
                     .and_then(|op| op.waiting_since(&obstacle.object, class.class))
                     .map_or(0, |since| now.millis_since(since));
                 // A permanent cause says more than a clock that ran out.
-                let stronger = over.as_ref().is_none_or(|(_, known, _)| {
+                let stronger = over.as_ref().is_none_or(|known| {
                     class.class == WaitClass::Permanent && known.class != WaitClass::Permanent
                 });
                 if stronger {
-                    over = Some((obstacle, class, waited));
+                    over = Some(Over {
+                        step,
+                        class: class.class,
+                        problem: problem_of(&obstacle, class, waited),
+                    });
                 }
             } else {
                 earliest = Some(earliest.map_or(until, |known| known.min(until)));
             }
         }
-        if let Some((obstacle, class, waited)) = over {
-            let problem = problem_of(&obstacle, class, waited);
-            let step = step.map(|step| (step, class.class));
-            if let Err(refused) = session.decide(Command::EndTry {
-                at: now,
-                step,
-                problem,
-            }) {
-                return self.late(refused);
-            }
-            self.patience.forget();
-            return self.write(session, Unit::default()).await;
+        if let Some(over) = over {
+            return self.give_up(session, now, over).await;
         }
         self.write(session, Unit::default()).await?;
         self.pause(now, earliest.unwrap_or(now), watched).await
     }
 
+    async fn give_up(
+        &mut self,
+        mut session: Session,
+        at: Timestamp,
+        over: Over,
+    ) -> Result<(), Stop> {
+        if let Err(refused) = session.decide(Command::EndTry {
+            at,
+            step: over.step.map(|step| (step, over.class)),
+            problem: over.problem,
+        }) {
+            return self.late(refused);
+        }
+        self.patience.forget();
+        self.write(session, Unit::default()).await
+    }
+
     /// When a wait ends. Progress begins the clock of a progressing one anew, and is told now and then.
     fn until(
         &mut self,
-        session: &mut crate::unit::Session,
+        session: &mut Session,
         obstacle: &Obstacle,
         class: Classified,
         now: Timestamp,

@@ -7,7 +7,7 @@ use crate::unit::{Session, UnitError, fenced};
 use cairn_domain::ids::VnfLcmOpOccId;
 use cairn_domain::lcm_op_occ::next::{Next, next};
 use cairn_domain::lcm_op_occ::{self, VnfLcmOpOcc, VnfLcmOpOccCommand as Command};
-use cairn_domain::operation::{CancelMode, ErrorPoint, Params};
+use cairn_domain::operation::{CancelMode, ErrorPoint, OperationState, Params};
 use cairn_domain::ports::{Fault, Lease, PortError, Unit};
 use cairn_domain::problem::Problem;
 use cairn_domain::time::Timestamp;
@@ -90,7 +90,7 @@ impl Work {
         };
         if let Some(point) = op
             .point
-            .filter(|_| op.state.is_transitional() && op.cancel.is_none())
+            .filter(|_| moves_forward(op.state) && op.cancel.is_none())
         {
             let here = (op.attempt(), point);
             if self.fired != Some(here) {
@@ -367,6 +367,11 @@ impl Work {
             }
         }
     }
+}
+
+/// Points are passed on the way forward; a rollback keeps the last one and passes none.
+fn moves_forward(state: OperationState) -> bool {
+    matches!(state, OperationState::Starting | OperationState::Processing)
 }
 
 /// Pauses between tries against our own database: 100 ms, doubling up to 2 s.
