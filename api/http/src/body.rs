@@ -18,7 +18,7 @@ use crate::problem::ApiError;
 /// Largest JSON body.
 pub(crate) const JSON_LIMIT: usize = 1024 * 1024;
 /// Largest CSAR.
-pub(crate) const CSAR_LIMIT: usize = 256 * 1024 * 1024;
+pub(crate) const CSAR_LIMIT: usize = 64 * 1024 * 1024;
 /// Most that is read of a body that is refused.
 const DISCARD_LIMIT: usize = CSAR_LIMIT * 2;
 /// Longest time that is spent on it.

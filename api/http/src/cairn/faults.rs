@@ -11,7 +11,7 @@ use crate::body::AnyJson;
 use crate::problem::ApiError;
 
 /// Most faults at one time.
-const FAULT_LIMIT: usize = 1000;
+const FAULT_LIMIT: usize = 100;
 
 pub(super) async fn list(State(app): State<App>) -> Answer {
     Ok(ok(&enabled(&app)?.list()))
