@@ -16,18 +16,33 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("cairn-packages", &["cairn-domain"]),
     ("cairn-webhooks", &["cairn-domain", "cairn-api-types"]),
     ("cairn-api-types", &["cairn-domain"]),
-    ("cairn-http", &["cairn-domain", "cairn-projections", "cairn-api-types"]),
+    (
+        "cairn-http",
+        &["cairn-domain", "cairn-projections", "cairn-api-types"],
+    ),
 ];
 
 /// What a pure crate must never reach for.
 const IMPURE: &[&str] = &[
-    "tokio", "sqlx", "axum", "hyper", "kube", "k8s-openapi", "reqwest", "tracing", "rand", "futures",
+    "tokio",
+    "sqlx",
+    "axum",
+    "hyper",
+    "kube",
+    "k8s-openapi",
+    "reqwest",
+    "tracing",
+    "rand",
+    "futures",
     "tempfile",
 ];
 
 /// What few crates alone may use, and which.
 const ONLY_IN: &[(&str, &[&str])] = &[
-    ("sqlx", &["cairn-db", "cairn-event-store", "cairn-projections"]),
+    (
+        "sqlx",
+        &["cairn-db", "cairn-event-store", "cairn-projections"],
+    ),
     ("kube", &["cairn-kubernetes"]),
     ("reqwest", &["cairn-webhooks", "cairn"]),
     ("cqrs-es", &["cairn-domain", "cairn-event-store"]),
@@ -38,18 +53,31 @@ const EVERYTHING: &[&str] = &["cairn", "cairn-tests", "cairn-bench"];
 
 fn imports() -> BTreeMap<String, BTreeSet<String>> {
     let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-        .args(["metadata", "--no-deps", "--format-version", "1", "--offline"])
+        .args([
+            "metadata",
+            "--no-deps",
+            "--format-version",
+            "1",
+            "--offline",
+        ])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()
         .expect("cargo runs");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     let metadata: Value = serde_json::from_slice(&output.stdout).expect("cargo metadata is JSON");
     let packages = metadata["packages"].as_array().expect("packages");
     packages
         .iter()
         .map(|package| {
             // What only a crate's own tests use is no edge of the house.
-            let imported = package["dependencies"].as_array().expect("dependencies").iter();
+            let imported = package["dependencies"]
+                .as_array()
+                .expect("dependencies")
+                .iter();
             let imported = imported.filter(|d| d["kind"] != "dev");
             let names = imported.map(|d| text(&d["name"])).collect();
             (text(&package["name"]), names)
@@ -74,7 +102,9 @@ fn no_crate_imports_what_it_may_not() {
             wrong.push(format!("{name} stands in no row of the table"));
             continue;
         };
-        let edges = imported.intersection(&ours).filter(|to| !allowed.contains(&to.as_str()));
+        let edges = imported
+            .intersection(&ours)
+            .filter(|to| !allowed.contains(&to.as_str()));
         wrong.extend(edges.map(|to| format!("{name} imports {to}")));
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
@@ -83,7 +113,10 @@ fn no_crate_imports_what_it_may_not() {
 #[test]
 fn every_row_of_the_table_is_a_crate() {
     let imports = imports();
-    let rows = MAY_IMPORT.iter().map(|(name, _)| *name).chain(EVERYTHING.iter().copied());
+    let rows = MAY_IMPORT
+        .iter()
+        .map(|(name, _)| *name)
+        .chain(EVERYTHING.iter().copied());
     let missing: Vec<_> = rows.filter(|name| !imports.contains_key(*name)).collect();
     assert!(missing.is_empty(), "{missing:?}");
 }
@@ -91,7 +124,9 @@ fn every_row_of_the_table_is_a_crate() {
 #[test]
 fn the_domain_does_no_input_and_no_output() {
     let imports = imports();
-    let impure = imports["cairn-domain"].iter().filter(|name| IMPURE.contains(&name.as_str()));
+    let impure = imports["cairn-domain"]
+        .iter()
+        .filter(|name| IMPURE.contains(&name.as_str()));
     assert_eq!(impure.collect::<Vec<_>>(), Vec::<&String>::new());
 }
 

@@ -48,7 +48,10 @@ impl Doing {
 }
 
 fn small() -> PackageBuilder {
-    package().config_map("settings").service("web").deployment("web", 1)
+    package()
+        .config_map("settings")
+        .service("web")
+        .deployment("web", 1)
 }
 
 /// Worlds on one ground, one after the other.
@@ -64,7 +67,12 @@ impl Story {
         let ground = Ground::simple().await;
         let world = World::on(ground.clone()).await;
         let vnfd = world.onboard(&small()).await;
-        Self { ground, world: Some(world), vnfd, count: 0 }
+        Self {
+            ground,
+            world: Some(world),
+            vnfd,
+            count: 0,
+        }
     }
 
     fn world(&self) -> &World {
@@ -75,8 +83,13 @@ impl Story {
     async fn subject(&mut self, doing: Doing) -> (String, String) {
         self.count += 1;
         let namespace = format!("crash-{}", self.count);
-        let made = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
-        self.ground.place.sim().create("test", made).expect("a namespace");
+        let made =
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
+        self.ground
+            .place
+            .sim()
+            .create("test", made)
+            .expect("a namespace");
         let id = self.world().create(&self.vnfd).await;
         if doing != Doing::Instantiate {
             let body = Doing::Instantiate.body(&namespace);
@@ -97,17 +110,27 @@ impl Story {
     /// Crashes at one place of the way forward.
     async fn forward(&mut self, doing: Doing, at: &Value) {
         let (id, namespace) = self.subject(doing).await;
-        self.world().faults(&json!([{"operation": doing.sol(), "at": at, "action": "crash"}])).await;
+        self.world()
+            .faults(&json!([{"operation": doing.sol(), "at": at, "action": "crash"}]))
+            .await;
         let op = begin_and_crash(self.world(), &id, doing, &namespace).await;
         self.crash_and_begin_again().await;
-        let op = match op {
-            Some(op) => op,
-            None => self.only_op(&id, doing).await,
+        let op = if let Some(op) = op {
+            op
+        } else {
+            begun(self.world(), &id).await
         };
         let seen = self.world().settled(&op).await;
-        assert_eq!(seen["operationState"], "COMPLETED", "{doing:?} {at}: {seen:#}");
+        assert_eq!(
+            seen["operationState"], "COMPLETED",
+            "{doing:?} {at}: {seen:#}"
+        );
         let state = &self.world().instance(&id).await["provisioning"]["state"];
-        let expected = if doing == Doing::Terminate { "AVAILABLE" } else { "ACTIVE" };
+        let expected = if doing == Doing::Terminate {
+            "AVAILABLE"
+        } else {
+            "ACTIVE"
+        };
         assert_eq!(state, expected, "{doing:?} {at}");
         self.once(&namespace, &format!("{doing:?} {at}"));
     }
@@ -121,23 +144,25 @@ impl Story {
             {"operation": doing.sol(), "at": at, "action": "crash"}
         ]);
         self.world().faults(&faults).await;
-        let op = self.world().begin(&id, &doing.path(), &doing.body(&namespace)).await;
+        let op = self
+            .world()
+            .begin(&id, &doing.path(), &doing.body(&namespace))
+            .await;
         self.world().ends(&op, "FAILED_TEMP").await;
         self.ground.place.sim().clear_requests();
         self.world().steer(&op, "rollback").await.is(202);
         self.crash_and_begin_again().await;
         let seen = self.world().settled(&op).await;
-        assert_eq!(seen["operationState"], "ROLLED_BACK", "{doing:?} {at}: {seen:#}");
-        assert_eq!(self.world().instance(&id).await["provisioning"], before, "{doing:?} {at}");
+        assert_eq!(
+            seen["operationState"], "ROLLED_BACK",
+            "{doing:?} {at}: {seen:#}"
+        );
+        assert_eq!(
+            self.world().instance(&id).await["provisioning"],
+            before,
+            "{doing:?} {at}"
+        );
         self.once(&namespace, &format!("rollback of {doing:?} {at}"));
-    }
-
-    /// The answer of the request was lost with the process; what it began is in the records.
-    async fn only_op(&self, id: &str, doing: Doing) -> String {
-        let events = self.world().history(id).await;
-        let begun = events.iter().rev().find(|event| event["type"] == "OperationStarted");
-        let begun = begun.unwrap_or_else(|| panic!("{doing:?} was begun"));
-        begun["vnfLcmOpOccId"].as_str().expect("an id").to_owned()
     }
 
     /// Nothing was made, scaled, evicted or deleted twice.
@@ -145,7 +170,9 @@ impl Story {
         let inside = format!("/namespaces/{namespace}/");
         let mut counted: BTreeMap<(String, String), usize> = BTreeMap::new();
         for request in self.ground.place.sim().requests() {
-            let makes = request.status == 201 || request.method == "DELETE" || request.path.ends_with("/scale");
+            let makes = request.status == 201
+                || request.method == "DELETE"
+                || request.path.ends_with("/scale");
             if request.is_effect() && makes && request.path.contains(&inside) {
                 *counted.entry((request.method, request.path)).or_default() += 1;
             }
@@ -160,7 +187,10 @@ impl Story {
         let (id, namespace) = self.subject(doing).await;
         let fault = json!([{"operation": doing.sol(), "at": {"errorPoint": 4}, "action": "fail"}]);
         self.world().faults(&fault).await;
-        let op = self.world().begin(&id, &doing.path(), &doing.body(&namespace)).await;
+        let op = self
+            .world()
+            .begin(&id, &doing.path(), &doing.body(&namespace))
+            .await;
         let halted = self.world().ends(&op, "FAILED_TEMP").await;
         self.world().steer(&op, "rollback").await.is(202);
         let undone = self.world().ends(&op, "ROLLED_BACK").await;
@@ -170,14 +200,31 @@ impl Story {
 }
 
 /// The crash may come before the answer does.
-async fn begin_and_crash(world: &Client, id: &str, doing: Doing, namespace: &str) -> Option<String> {
+async fn begin_and_crash(
+    world: &Client,
+    id: &str,
+    doing: Doing,
+    namespace: &str,
+) -> Option<String> {
     let path = format!("/vnflcm/v2/vnf_instances/{id}/{}", doing.path());
     let body = doing.body(namespace);
     let sent = cairn_tests::client::Sent::json(axum::http::Method::POST, &path, Some(&body));
-    let answer = tokio::time::timeout(std::time::Duration::from_secs(20), world.try_send(sent)).await;
+    let answer =
+        tokio::time::timeout(std::time::Duration::from_secs(20), world.try_send(sent)).await;
     let answer = answer.ok().flatten()?;
     assert_eq!(answer.status, 202, "{:#}", answer.body);
     Some(answer.located())
+}
+
+/// The answer of the request was lost with the process; what it began is in the records.
+async fn begun(client: &Client, id: &str) -> String {
+    let events = client.history(id).await;
+    let begun = events
+        .iter()
+        .rev()
+        .find(|event| event["type"] == "OperationStarted");
+    let op = &begun.expect("an operation was begun")["vnfLcmOpOccId"];
+    op.as_str().expect("an id").to_owned()
 }
 
 async fn at_every_point(doing: Doing) {
@@ -193,7 +240,9 @@ async fn at_every_step(doing: Doing) {
     assert!(steps > 0);
     for step in 0..steps {
         for edge in ["before", "after"] {
-            story.forward(doing, &json!({"step": step, "edge": edge})).await;
+            story
+                .forward(doing, &json!({"step": step, "edge": edge}))
+                .await;
         }
     }
 }
@@ -204,7 +253,9 @@ async fn at_every_undo_step(doing: Doing) {
     assert!(steps > 0, "{doing:?} has something to undo");
     for step in 0..steps {
         for edge in ["before", "after"] {
-            story.back(doing, &json!({"undoStep": step, "edge": edge})).await;
+            story
+                .back(doing, &json!({"undoStep": step, "edge": edge}))
+                .await;
         }
     }
 }
@@ -242,19 +293,25 @@ async fn program_crashes(doing: Doing, at: Value) {
     let vnfd = served.client.onboard(&small()).await;
     let id = served.client.create(&vnfd).await;
     if doing != Doing::Instantiate {
-        served.client.complete(&id, "instantiate", &Doing::Instantiate.body(&namespace)).await;
+        served
+            .client
+            .complete(&id, "instantiate", &Doing::Instantiate.body(&namespace))
+            .await;
     }
-    served.client.faults(&json!([{"operation": doing.sol(), "at": at, "action": "crash"}])).await;
+    served
+        .client
+        .faults(&json!([{"operation": doing.sol(), "at": at, "action": "crash"}]))
+        .await;
     let told = begin_and_crash(&served.client, &id, doing, &namespace).await;
-    assert!(!served.ended(cairn_tests::client::SOON).await, "it did not end well");
+    assert!(
+        !served.ended(cairn_tests::client::SOON).await,
+        "it did not end well"
+    );
     let served = Served::start(&ground, &[]).await;
-    let op = match told {
-        Some(op) => op,
-        None => {
-            let events = served.client.history(&id).await;
-            let begun = events.iter().rev().find(|event| event["type"] == "OperationStarted");
-            begun.expect("it was begun")["vnfLcmOpOccId"].as_str().expect("an id").to_owned()
-        }
+    let op = if let Some(op) = told {
+        op
+    } else {
+        begun(&served.client, &id).await
     };
     served.client.ends(&op, "COMPLETED").await;
 }
@@ -276,11 +333,18 @@ async fn the_program_killed_while_it_works_goes_on() {
     let served = Served::start(&ground, &["--enable-faults"]).await;
     let vnfd = served.client.onboard(&small()).await;
     let id = served.client.create(&vnfd).await;
-    served.client.faults(&json!([{"at": {"step": 1, "edge": "after"}, "action": "hold"}])).await;
+    served
+        .client
+        .faults(&json!([{"at": {"step": 1, "edge": "after"}, "action": "hold"}]))
+        .await;
     let body = Doing::Instantiate.body(&ground.place.namespace);
     let op = served.client.begin(&id, "instantiate", &body).await;
     let path = ground.place.path("v1", "services", "web");
-    ground.place.kube.until(&path, cairn_tests::client::SOON, "the effect", |_| true).await;
+    ground
+        .place
+        .kube
+        .until(&path, cairn_tests::client::SOON, "the effect", |_| true)
+        .await;
     served.kill().await;
     let served = Served::start(&ground, &[]).await;
     served.client.ends(&op, "COMPLETED").await;

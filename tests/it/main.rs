@@ -3,18 +3,28 @@
 #[cfg(test)]
 mod architecture;
 #[cfg(test)]
+mod bad_input;
+#[cfg(test)]
 mod contracts;
 #[cfg(test)]
 mod crash;
 #[cfg(test)]
 mod docs;
 #[cfg(test)]
+mod leases;
+#[cfg(test)]
+mod notifications;
+#[cfg(test)]
 mod operations;
+#[cfg(test)]
+mod secrets;
 #[cfg(test)]
 mod seed_a;
 #[cfg(test)]
 mod seed_b;
 #[cfg(test)]
 mod seed_c;
+#[cfg(test)]
+mod seed_d;
 #[cfg(test)]
 mod walkthroughs;

@@ -23,12 +23,20 @@ pub fn instantiate(world: &World) -> Value {
 async fn story(world: World) {
     let vnfd = world.onboard(&probe()).await;
     let id = world.create(&vnfd).await;
-    assert_eq!(world.instance(&id).await["provisioning"], json!({"state": "AVAILABLE", "target": null}));
+    assert_eq!(
+        world.instance(&id).await["provisioning"],
+        json!({"state": "AVAILABLE", "target": null})
+    );
 
-    let done = world.complete(&id, "instantiate", &instantiate(&world)).await;
+    let done = world
+        .complete(&id, "instantiate", &instantiate(&world))
+        .await;
     let instance = world.instance(&id).await;
     assert_eq!(instance["instantiationState"], "INSTANTIATED");
-    assert_eq!(instance["provisioning"], json!({"state": "ACTIVE", "target": null}));
+    assert_eq!(
+        instance["provisioning"],
+        json!({"state": "ACTIVE", "target": null})
+    );
     assert_eq!(vnfcs(&instance).len(), 2);
     let changed = &done["resourceChanges"]["affectedVnfcs"];
     assert_eq!(changed.as_array().expect("a list").len(), 2, "{done:#}");
@@ -51,31 +59,57 @@ async fn story(world: World) {
     let patch = json!({"vnfInstanceName": "renamed", "metadata": {"site": "a"}});
     world.complete(&id, "modify", &patch).await;
     let instance = world.instance(&id).await;
-    assert_eq!((&instance["vnfInstanceName"], &instance["metadata"]["site"]), (&json!("renamed"), &json!("a")));
+    assert_eq!(
+        (&instance["vnfInstanceName"], &instance["metadata"]["site"]),
+        (&json!("renamed"), &json!("a"))
+    );
 
     let gently = json!({"terminationType": "GRACEFUL", "gracefulTerminationTimeout": 1});
     world.complete(&id, "terminate", &gently).await;
     let instance = world.instance(&id).await;
     assert_eq!(instance["instantiationState"], "NOT_INSTANTIATED");
-    assert_eq!(instance["provisioning"], json!({"state": "AVAILABLE", "target": null}));
+    assert_eq!(
+        instance["provisioning"],
+        json!({"state": "AVAILABLE", "target": null})
+    );
     nothing_left(&world).await;
-    world.delete(&format!("/vnflcm/v2/vnf_instances/{id}")).await.is(204);
-    world.get(&format!("/vnflcm/v2/vnf_instances/{id}")).await.is(404);
-    assert!(!world.history(&id).await.is_empty(), "the history outlives the instance");
+    world
+        .delete(&format!("/vnflcm/v2/vnf_instances/{id}"))
+        .await
+        .is(204);
+    world
+        .get(&format!("/vnflcm/v2/vnf_instances/{id}"))
+        .await
+        .is(404);
+    assert!(
+        !world.history(&id).await.is_empty(),
+        "the history outlives the instance"
+    );
     world.end().await;
 }
 
 async fn heal(world: &World, id: &str) {
     let before = vnfcs(&world.instance(id).await);
     let healed = before[0]["id"].clone();
-    let done = world.complete(id, "heal", &json!({"vnfcInstanceId": [healed]})).await;
-    let changes = done["resourceChanges"]["affectedVnfcs"].as_array().expect("a list").clone();
-    let kinds: Vec<_> = changes.iter().map(|c| c["changeType"].as_str().expect("a text")).collect();
+    let done = world
+        .complete(id, "heal", &json!({"vnfcInstanceId": [healed]}))
+        .await;
+    let changes = done["resourceChanges"]["affectedVnfcs"]
+        .as_array()
+        .expect("a list")
+        .clone();
+    let kinds: Vec<_> = changes
+        .iter()
+        .map(|c| c["changeType"].as_str().expect("a text"))
+        .collect();
     assert_eq!(kinds, ["REMOVED", "ADDED"], "{done:#}");
     let deleted = world.place().path("v1", "configmaps", "settings");
     world.place().kube.delete(&deleted, &json!({})).await.ok();
     world.complete(id, "heal", &json!({})).await;
-    assert!(world.place().read(&deleted).await.is_some(), "a missing object is made again");
+    assert!(
+        world.place().read(&deleted).await.is_some(),
+        "a missing object is made again"
+    );
     assert_eq!(vnfcs(&world.instance(id).await).len(), before.len());
 }
 
@@ -87,15 +121,22 @@ pub fn vnfcs(instance: &Value) -> Vec<Value> {
 
 /// The level of an aspect.
 pub fn level(instance: &Value, aspect: &str) -> u64 {
-    let status = instance["instantiatedVnfInfo"]["scaleStatus"].as_array().expect("scaleStatus");
-    let found = status.iter().find(|s| s["aspectId"] == aspect).expect("the aspect");
+    let status = instance["instantiatedVnfInfo"]["scaleStatus"]
+        .as_array()
+        .expect("scaleStatus");
+    let found = status
+        .iter()
+        .find(|s| s["aspectId"] == aspect)
+        .expect("the aspect");
     found["scaleLevel"].as_u64().expect("a level")
 }
 
 /// `spec.replicas` of a workload.
 pub async fn replicas(world: &World, plural: &str, name: &str) -> u64 {
     let path = world.place().path("apps/v1", plural, name);
-    world.place().kube.get(&path).await.is(200)["spec"]["replicas"].as_u64().expect("a number")
+    world.place().kube.get(&path).await.is(200)["spec"]["replicas"]
+        .as_u64()
+        .expect("a number")
 }
 
 /// Nothing of ours is in the namespace.
@@ -125,13 +166,19 @@ async fn every_operation_completes_on_sqlite_and_the_simulated_cluster() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_operation_completes_on_postgresql_and_the_simulated_cluster() {
     let place = Place::simulated().await;
-    let Some(ground) = Ground::new(Kind::Postgres, place).await else { return };
+    let Some(ground) = Ground::new(Kind::Postgres, place).await else {
+        return;
+    };
     story(World::on(ground).await).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_operation_completes_on_the_real_cluster() {
-    let Some(place) = Place::real().await else { return };
-    let ground = Ground::new(Kind::Sqlite, place).await.expect("SQLite is always there");
+    let Some(place) = Place::real().await else {
+        return;
+    };
+    let ground = Ground::new(Kind::Sqlite, place)
+        .await
+        .expect("SQLite is always there");
     story(World::on(ground).await).await;
 }

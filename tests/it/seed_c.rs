@@ -19,8 +19,14 @@ enum Ask {
     Delete,
 }
 
-const COLUMNS: [Ask; 6] =
-    [Ask::Modify, Ask::Instantiate, Ask::Scale, Ask::Heal, Ask::Terminate, Ask::Delete];
+const COLUMNS: [Ask; 6] = [
+    Ask::Modify,
+    Ask::Instantiate,
+    Ask::Scale,
+    Ask::Heal,
+    Ask::Terminate,
+    Ask::Delete,
+];
 
 /// Where an instance stands: the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,18 +49,78 @@ enum Stands {
 type Row = (Stands, &'static str, Option<&'static str>, [u16; 6]);
 
 const TABLE: &[Row] = &[
-    (Stands::Available, "AVAILABLE", None, [202, 202, 409, 409, 409, 204]),
-    (Stands::Deploying, "DEPLOYING", Some("ACTIVE"), [409, 409, 409, 409, 409, 409]),
-    (Stands::Updating, "UPDATING", Some("ACTIVE"), [409, 409, 409, 409, 409, 409]),
-    (Stands::Deleting, "DELETING", Some("AVAILABLE"), [409, 409, 409, 409, 409, 409]),
-    (Stands::DeployFailHalted, "DEPLOYFAIL", None, [202, 409, 409, 409, 409, 409]),
-    (Stands::DeployFailWithLeftovers, "DEPLOYFAIL", None, [202, 202, 409, 409, 202, 409]),
-    (Stands::DeployFailWithout, "DEPLOYFAIL", None, [202, 202, 409, 409, 202, 204]),
-    (Stands::Active, "ACTIVE", None, [202, 409, 202, 202, 202, 409]),
-    (Stands::UpdateFailHalted, "UPDATEFAIL", None, [202, 409, 409, 409, 409, 409]),
-    (Stands::UpdateFailed, "UPDATEFAIL", None, [202, 409, 202, 202, 202, 409]),
-    (Stands::DeleteFailHalted, "DELETEFAIL", None, [202, 409, 409, 409, 409, 409]),
-    (Stands::DeleteFailed, "DELETEFAIL", None, [202, 409, 409, 202, 202, 409]),
+    (
+        Stands::Available,
+        "AVAILABLE",
+        None,
+        [202, 202, 409, 409, 409, 204],
+    ),
+    (
+        Stands::Deploying,
+        "DEPLOYING",
+        Some("ACTIVE"),
+        [409, 409, 409, 409, 409, 409],
+    ),
+    (
+        Stands::Updating,
+        "UPDATING",
+        Some("ACTIVE"),
+        [409, 409, 409, 409, 409, 409],
+    ),
+    (
+        Stands::Deleting,
+        "DELETING",
+        Some("AVAILABLE"),
+        [409, 409, 409, 409, 409, 409],
+    ),
+    (
+        Stands::DeployFailHalted,
+        "DEPLOYFAIL",
+        None,
+        [202, 409, 409, 409, 409, 409],
+    ),
+    (
+        Stands::DeployFailWithLeftovers,
+        "DEPLOYFAIL",
+        None,
+        [202, 202, 409, 409, 202, 409],
+    ),
+    (
+        Stands::DeployFailWithout,
+        "DEPLOYFAIL",
+        None,
+        [202, 202, 409, 409, 202, 204],
+    ),
+    (
+        Stands::Active,
+        "ACTIVE",
+        None,
+        [202, 409, 202, 202, 202, 409],
+    ),
+    (
+        Stands::UpdateFailHalted,
+        "UPDATEFAIL",
+        None,
+        [202, 409, 409, 409, 409, 409],
+    ),
+    (
+        Stands::UpdateFailed,
+        "UPDATEFAIL",
+        None,
+        [202, 409, 202, 202, 202, 409],
+    ),
+    (
+        Stands::DeleteFailHalted,
+        "DELETEFAIL",
+        None,
+        [202, 409, 409, 409, 409, 409],
+    ),
+    (
+        Stands::DeleteFailed,
+        "DELETEFAIL",
+        None,
+        [202, 409, 409, 202, 202, 409],
+    ),
 ];
 
 impl Stands {
@@ -65,7 +131,9 @@ impl Stands {
             Self::Deploying => Some(("INSTANTIATE", 3, true)),
             Self::Updating => Some(("SCALE", 3, true)),
             Self::Deleting => Some(("TERMINATE", 3, true)),
-            Self::DeployFailHalted | Self::DeployFailWithLeftovers => Some(("INSTANTIATE", 4, false)),
+            Self::DeployFailHalted | Self::DeployFailWithLeftovers => {
+                Some(("INSTANTIATE", 4, false))
+            }
             Self::DeployFailWithout => Some(("INSTANTIATE", 2, false)),
             Self::UpdateFailHalted | Self::UpdateFailed => Some(("SCALE", 4, false)),
             Self::DeleteFailHalted | Self::DeleteFailed => Some(("TERMINATE", 4, false)),
@@ -75,7 +143,10 @@ impl Stands {
     fn is_given_up(self) -> bool {
         matches!(
             self,
-            Self::DeployFailWithLeftovers | Self::DeployFailWithout | Self::UpdateFailed | Self::DeleteFailed
+            Self::DeployFailWithLeftovers
+                | Self::DeployFailWithout
+                | Self::UpdateFailed
+                | Self::DeleteFailed
         )
     }
 
@@ -115,7 +186,11 @@ impl Subject {
 
     async fn ask(&self, world: &World, ask: Ask) -> Answer {
         let path = match ask {
-            Ask::Delete => return world.delete(&format!("/vnflcm/v2/vnf_instances/{}", self.id)).await,
+            Ask::Delete => {
+                return world
+                    .delete(&format!("/vnflcm/v2/vnf_instances/{}", self.id))
+                    .await;
+            }
             Ask::Modify => "modify",
             Ask::Instantiate => "instantiate",
             Ask::Scale => "scale",
@@ -127,12 +202,16 @@ impl Subject {
 
     fn fault(&self) -> Option<Value> {
         let (operation, point, held) = self.row.0.broken_by()?;
-        Some(json!({"operation": operation, "vnfInstanceId": self.id, "at": {"errorPoint": point},
-            "action": if held { "hold" } else { "fail" }, "times": 1}))
+        Some(
+            json!({"operation": operation, "vnfInstanceId": self.id, "at": {"errorPoint": point},
+            "action": if held { "hold" } else { "fail" }, "times": 1}),
+        )
     }
 
     async fn bring(&self, world: &World) {
-        let Some((operation, point, held)) = self.row.0.broken_by() else { return };
+        let Some((operation, point, held)) = self.row.0.broken_by() else {
+            return;
+        };
         let ask = match operation {
             "INSTANTIATE" => Ask::Instantiate,
             "SCALE" => Ask::Scale,
@@ -142,7 +221,9 @@ impl Subject {
         assert_eq!(answer.status, 202, "{:?}: {:#}", self.row.0, answer.body);
         let op = answer.located();
         if held {
-            world.op_until(&op, "to be held", |seen| seen["point"] == i64::from(point)).await;
+            world
+                .op_until(&op, "to be held", |seen| seen["point"] == i64::from(point))
+                .await;
         } else {
             let halted = world.ends(&op, "FAILED_TEMP").await;
             links_are(&halted, &["fail", "retry", "rollback"]);
@@ -157,20 +238,35 @@ impl Subject {
     async fn judge(&self, world: &World) {
         let (row, state, target, answers) = self.row;
         let before = world.instance(&self.id).await;
-        assert_eq!(before["provisioning"], json!({"state": state, "target": target}), "{row:?}");
+        assert_eq!(
+            before["provisioning"],
+            json!({"state": state, "target": target}),
+            "{row:?}"
+        );
         for column in &self.columns {
             let (ask, expected) = (COLUMNS[*column], answers[*column]);
             let answer = self.ask(world, ask).await;
-            assert_eq!(answer.status, expected, "{row:?} {ask:?}: {:#}", answer.body);
+            assert_eq!(
+                answer.status, expected,
+                "{row:?} {ask:?}: {:#}",
+                answer.body
+            );
             if expected == 409 {
                 self.refusal_helps(ask, &answer);
-                assert_eq!(world.instance(&self.id).await, before, "{row:?} {ask:?}: a 409 changes nothing");
+                assert_eq!(
+                    world.instance(&self.id).await,
+                    before,
+                    "{row:?} {ask:?}: a 409 changes nothing"
+                );
             } else if expected == 202 {
                 let done = world.ends(&answer.located(), "COMPLETED").await;
                 assert!(done.get("error").is_none_or(Value::is_null), "{done:#}");
                 self.came_right(world, ask).await;
             } else {
-                world.get(&format!("/vnflcm/v2/vnf_instances/{}", self.id)).await.is(404);
+                world
+                    .get(&format!("/vnflcm/v2/vnf_instances/{}", self.id))
+                    .await
+                    .is(404);
             }
         }
     }
@@ -187,7 +283,12 @@ impl Subject {
             _ => &[],
         };
         for word in needed {
-            assert!(answer.detail().contains(word), "{:?} {ask:?}: {}", self.row.0, answer.detail());
+            assert!(
+                answer.detail().contains(word),
+                "{:?} {ask:?}: {}",
+                self.row.0,
+                answer.detail()
+            );
         }
         assert!(!answer.detail().is_empty());
     }
@@ -200,9 +301,17 @@ impl Subject {
             // A change of names repairs nothing.
             Ask::Modify | Ask::Delete => self.row.1,
         };
-        assert_eq!(after["provisioning"], json!({"state": state, "target": null}), "{:?} {ask:?}", self.row.0);
+        assert_eq!(
+            after["provisioning"],
+            json!({"state": state, "target": null}),
+            "{:?} {ask:?}",
+            self.row.0
+        );
         if ask == Ask::Terminate {
-            let left = world.place().sim().list("apps/v1", "Deployment", &self.namespace);
+            let left = world
+                .place()
+                .sim()
+                .list("apps/v1", "Deployment", &self.namespace);
             assert_eq!(left, Vec::<Value>::new());
         }
         if ask == Ask::Scale {
@@ -214,30 +323,46 @@ impl Subject {
 /// `_links` lists exactly the legal calls.
 fn links_are(op: &Value, legal: &[&str]) {
     let links = op["_links"].as_object().expect("links");
-    let calls = ["cancel", "fail", "retry", "rollback"].into_iter().filter(|call| links.contains_key(*call));
+    let calls = ["cancel", "fail", "retry", "rollback"]
+        .into_iter()
+        .filter(|call| links.contains_key(*call));
     assert_eq!(calls.collect::<Vec<_>>(), legal, "{op:#}");
 }
 
 /// All refused columns of a row on one instance, and one instance for each that is accepted.
 fn subjects() -> Vec<(&'static Row, Vec<usize>)> {
     let of = |row: &'static Row| {
-        let (refused, accepted): (Vec<_>, Vec<_>) = (0..6).partition(|column| row.3[*column] == 409);
+        let (refused, accepted): (Vec<_>, Vec<_>) =
+            (0..6).partition(|column| row.3[*column] == 409);
         let one = (!refused.is_empty()).then_some((row, refused));
-        one.into_iter().chain(accepted.into_iter().map(move |column| (row, vec![column])))
+        one.into_iter()
+            .chain(accepted.into_iter().map(move |column| (row, vec![column])))
     };
     TABLE.iter().flat_map(of).collect()
 }
 
 async fn every_cell(world: World) {
-    let vnfd = world.onboard(&package().config_map("settings").deployment("web", 1)).await;
+    let vnfd = world
+        .onboard(&package().config_map("settings").deployment("web", 1))
+        .await;
     let (world, vnfd) = (&world, &vnfd);
     let subjects: Vec<Subject> = futures::stream::iter(subjects().into_iter().enumerate())
         .map(|(index, (row, columns))| async move {
             let namespace = format!("c-{index}");
-            let made = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
-            world.place().sim().create("test", made).expect("a namespace");
+            let made =
+                json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
+            world
+                .place()
+                .sim()
+                .create("test", made)
+                .expect("a namespace");
             let id = world.create(vnfd).await;
-            let subject = Subject { row, columns, id, namespace };
+            let subject = Subject {
+                row,
+                columns,
+                id,
+                namespace,
+            };
             if row.0.is_deployed_first() {
                 let body = subject.body(Ask::Instantiate);
                 world.complete(&subject.id, "instantiate", &body).await;
@@ -264,7 +389,9 @@ async fn every_cell_of_the_deployfail_table_holds() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_cell_of_the_deployfail_table_holds_on_postgresql() {
-    let Some(ground) = Ground::new(Kind::Postgres, Place::simulated().await).await else { return };
+    let Some(ground) = Ground::new(Kind::Postgres, Place::simulated().await).await else {
+        return;
+    };
     every_cell(World::on(ground).await).await;
 }
 
@@ -276,14 +403,19 @@ pub fn vim(place: &Place, token: &str) -> Value {
 }
 
 async fn wrong_token(world: World) {
-    let vnfd = world.onboard(&package().config_map("settings").deployment("web", 1)).await;
+    let vnfd = world
+        .onboard(&package().config_map("settings").deployment("web", 1))
+        .await;
     let id = world.create(&vnfd).await;
     let mut body = crate::operations::instantiate(&world);
     body["vimConnectionInfo"] = vim(world.place(), "wrong-token");
     let op = world.begin(&id, "instantiate", &body).await;
     let halted = world.ends(&op, "FAILED_TEMP").await;
     let detail = halted["error"]["detail"].as_str().expect("a detail");
-    assert!(detail.contains("401") || detail.to_lowercase().contains("unauthorized"), "{detail}");
+    assert!(
+        detail.contains("401") || detail.to_lowercase().contains("unauthorized"),
+        "{detail}"
+    );
     assert!(!halted.to_string().contains("wrong-token"));
     nothing_left(&world).await;
 
@@ -294,8 +426,13 @@ async fn wrong_token(world: World) {
     world.ends(&op, "COMPLETED").await;
     let instance = world.instance(&id).await;
     assert_eq!(instance["instantiationState"], "INSTANTIATED");
-    assert!(!instance.to_string().contains(&token), "secrets are not shown");
-    world.complete(&id, "terminate", &json!({"terminationType": "FORCEFUL"})).await;
+    assert!(
+        !instance.to_string().contains(&token),
+        "secrets are not shown"
+    );
+    world
+        .complete(&id, "terminate", &json!({"terminationType": "FORCEFUL"}))
+        .await;
     nothing_left(&world).await;
 }
 
@@ -306,7 +443,11 @@ async fn a_wrong_token_is_mended_by_a_patch_and_a_retry() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_wrong_token_is_mended_by_a_patch_and_a_retry_on_the_real_cluster() {
-    let Some(place) = Place::real().await else { return };
-    let ground = Ground::new(Kind::Sqlite, place).await.expect("SQLite is always there");
+    let Some(place) = Place::real().await else {
+        return;
+    };
+    let ground = Ground::new(Kind::Sqlite, place)
+        .await
+        .expect("SQLite is always there");
     wrong_token(World::on(ground).await).await;
 }

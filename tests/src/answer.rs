@@ -24,7 +24,11 @@ impl Answer {
             serde_json::from_slice(bytes)
                 .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(bytes).into_owned()))
         };
-        Self { status, headers, body }
+        Self {
+            status,
+            headers,
+            body,
+        }
     }
 
     /// The body, if the status is this one.
@@ -32,7 +36,10 @@ impl Answer {
     /// # Panics
     /// On another status.
     #[track_caller]
-    #[expect(clippy::must_use_candidate, reason = "it is an assertion; the body is a by-product")]
+    #[expect(
+        clippy::must_use_candidate,
+        reason = "it is an assertion; the body is a by-product"
+    )]
     pub fn is(self, status: u16) -> Value {
         assert_eq!(self.status, status, "{:#}", self.body);
         self.body
@@ -43,9 +50,17 @@ impl Answer {
     /// # Panics
     /// On another status.
     #[track_caller]
-    #[expect(clippy::must_use_candidate, reason = "it is an assertion; the body is a by-product")]
+    #[expect(
+        clippy::must_use_candidate,
+        reason = "it is an assertion; the body is a by-product"
+    )]
     pub fn ok(self) -> Value {
-        assert!((200..300).contains(&self.status), "{}: {:#}", self.status, self.body);
+        assert!(
+            (200..300).contains(&self.status),
+            "{}: {:#}",
+            self.status,
+            self.body
+        );
         self.body
     }
 
@@ -70,7 +85,10 @@ impl Answer {
     /// A header as text; empty where it is absent.
     #[must_use]
     pub fn header(&self, name: &str) -> &str {
-        self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+        self.headers
+            .get(name)
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default()
     }
 
     /// The last part of `Location`: an id.
@@ -82,7 +100,12 @@ impl Answer {
     pub fn located(&self) -> String {
         let location = self.header("location");
         let id = location.rsplit('/').next().unwrap_or_default();
-        assert!(!id.is_empty(), "{}: no Location; {:#}", self.status, self.body);
+        assert!(
+            !id.is_empty(),
+            "{}: no Location; {:#}",
+            self.status,
+            self.body
+        );
         id.to_owned()
     }
 }

@@ -7,6 +7,7 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
+use tempfile::NamedTempFile;
 use tokio::process::{Child, Command};
 
 /// How long one call may take.
@@ -17,6 +18,7 @@ pub struct Served {
     /// Its client.
     pub client: Client,
     process: Child,
+    log: NamedTempFile,
 }
 
 /// Where `cargo build` puts the program: beside the folder of the tests.
@@ -26,9 +28,16 @@ pub struct Served {
 #[must_use]
 pub fn program() -> PathBuf {
     let test = std::env::current_exe().expect("a test has a file");
-    let folder = test.parent().and_then(|deps| deps.parent()).expect("target/debug/deps");
+    let folder = test
+        .parent()
+        .and_then(|deps| deps.parent())
+        .expect("target/debug/deps");
     let program = folder.join("cairn");
-    assert!(program.exists(), "{} is absent: run `cargo build` first", program.display());
+    assert!(
+        program.exists(),
+        "{} is absent: run `cargo build` first",
+        program.display()
+    );
     program
 }
 
@@ -44,10 +53,17 @@ impl Served {
     /// # Panics
     /// When it does not get ready.
     pub async fn start(ground: &Ground, flags: &[&str]) -> Self {
+        let log = NamedTempFile::new().expect("a temporary file");
         let (store, port) = (ground.store(), free_port());
         let key = store.key_file.expect("a key file");
         let mut process = Command::new(program())
-            .args(["serve", "--listen", &format!("127.0.0.1:{port}"), "--database", &store.database])
+            .args([
+                "serve",
+                "--listen",
+                &format!("127.0.0.1:{port}"),
+                "--database",
+                &store.database,
+            ])
             .args(["--public-url", crate::world::PUBLIC_URL])
             .arg("--data")
             .arg(&store.data)
@@ -58,21 +74,48 @@ impl Served {
             .args(flags)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(Stdio::null())
+            .env("CAIRN_LOG", "debug")
+            .stderr(log.reopen().expect("the file is there"))
             .kill_on_drop(true)
             .spawn()
             .expect("the program starts");
         crate::kube::with_tls();
-        let http = reqwest::Client::builder().no_proxy().timeout(CALL).build().expect("a client");
+        let http = reqwest::Client::builder()
+            .no_proxy()
+            .timeout(CALL)
+            .build()
+            .expect("a client");
         let base = format!("http://127.0.0.1:{port}");
         let client = Client::new(Door::Http(http.clone(), base.clone()));
         until(SOON, "the program to be ready", || async {
-            let answer = http.get(format!("{base}/readyz")).send().await.map_err(|e| e.to_string())?;
-            if answer.status().is_success() { Ok(()) } else { Err(answer.status().to_string()) }
+            let answer = http
+                .get(format!("{base}/readyz"))
+                .send()
+                .await
+                .map_err(|e| e.to_string())?;
+            if answer.status().is_success() {
+                Ok(())
+            } else {
+                Err(answer.status().to_string())
+            }
         })
         .await;
         assert!(process.try_wait().expect("its state").is_none(), "it runs");
-        Self { client, process }
+        Self {
+            client,
+            process,
+            log,
+        }
+    }
+
+    /// What it logged so far, in all the detail that it has.
+    ///
+    /// # Panics
+    /// When its log cannot be read.
+    #[must_use]
+    pub fn log(&self) -> String {
+        let bytes = std::fs::read(self.log.path()).expect("the log can be read");
+        String::from_utf8_lossy(&bytes).into_owned()
     }
 
     /// Sends a signal by name, such as `STOP`.
@@ -81,7 +124,10 @@ impl Served {
     /// When it cannot be sent.
     pub async fn signal(&self, name: &str) {
         let pid = self.process.id().expect("it runs").to_string();
-        let sent = Command::new("kill").args([format!("-{name}"), pid]).status().await;
+        let sent = Command::new("kill")
+            .args([format!("-{name}"), pid])
+            .status()
+            .await;
         assert!(sent.expect("kill runs").success());
     }
 
@@ -99,6 +145,9 @@ impl Served {
     /// When it does not end in time.
     pub async fn ended(&mut self, within: Duration) -> bool {
         let ended = tokio::time::timeout(within, self.process.wait()).await;
-        ended.expect("it ends in time").expect("its state").success()
+        ended
+            .expect("it ends in time")
+            .expect("its state")
+            .success()
     }
 }

@@ -12,7 +12,7 @@ use tokio::runtime::Handle;
 use tower::ServiceExt as _;
 
 /// How long anything may take that a test waits for.
-pub const SOON: Duration = Duration::from_secs(120);
+pub const SOON: Duration = Duration::from_mins(2);
 /// The largest answer that is read.
 const LARGEST: usize = 64 * 1024 * 1024;
 
@@ -58,7 +58,12 @@ impl Sent {
             headers.push(("content-type".to_owned(), media.to_owned()));
         }
         let body = body.map_or_else(Vec::new, |body| body.to_string().into_bytes());
-        Self { method, path: path.to_owned(), headers, body }
+        Self {
+            method,
+            path: path.to_owned(),
+            headers,
+            body,
+        }
     }
 
     /// With another header.
@@ -84,7 +89,9 @@ impl Client {
     pub async fn try_send(&self, sent: Sent) -> Option<Answer> {
         match &self.door {
             Door::InProcess(router, runtime) => {
-                let mut request = Request::builder().method(sent.method).uri(sent.path.as_str());
+                let mut request = Request::builder()
+                    .method(sent.method)
+                    .uri(sent.path.as_str());
                 for (name, value) in &sent.headers {
                     request = request.header(name, value);
                 }
@@ -92,7 +99,8 @@ impl Client {
                 let router = router.clone();
                 let answered = runtime.spawn(async move {
                     let Ok(response) = router.oneshot(request).await;
-                    let (status, headers) = (response.status().as_u16(), response.headers().clone());
+                    let (status, headers) =
+                        (response.status().as_u16(), response.headers().clone());
                     let bytes = axum::body::to_bytes(response.into_body(), LARGEST).await;
                     Answer::of(status, headers, &bytes.expect("the answer is whole"))
                 });
@@ -118,7 +126,9 @@ impl Client {
     /// When the other side ended instead of answering.
     pub async fn send(&self, sent: Sent) -> Answer {
         let what = format!("{} {}", sent.method, sent.path);
-        self.try_send(sent).await.unwrap_or_else(|| panic!("{what}: not answered"))
+        self.try_send(sent)
+            .await
+            .unwrap_or_else(|| panic!("{what}: not answered"))
     }
 
     /// GET.
@@ -144,7 +154,8 @@ impl Client {
     /// PATCH of a VNF instance.
     pub async fn patch(&self, id: &str, body: &Value) -> Answer {
         let path = format!("/vnflcm/v2/vnf_instances/{id}");
-        self.send(Sent::json(Method::PATCH, &path, Some(body))).await
+        self.send(Sent::json(Method::PATCH, &path, Some(body)))
+            .await
     }
 
     /// Uploads a CSAR and answers how onboarding ended.
@@ -158,7 +169,8 @@ impl Client {
         self.send(sent).await.is(202);
         until(SOON, "the package to be onboarded", || async {
             let seen = self.get(&path).await.is(200);
-            let ended = seen["onboardingState"] == "ONBOARDED" || seen["onboardingState"] == "ERROR";
+            let ended =
+                seen["onboardingState"] == "ONBOARDED" || seen["onboardingState"] == "ERROR";
             if ended { Ok(seen) } else { Err(seen) }
         })
         .await
@@ -185,7 +197,11 @@ impl Client {
         if operation == "modify" {
             return self.patch(instance, body).await;
         }
-        self.post(&format!("/vnflcm/v2/vnf_instances/{instance}/{operation}"), body).await
+        self.post(
+            &format!("/vnflcm/v2/vnf_instances/{instance}/{operation}"),
+            body,
+        )
+        .await
     }
 
     /// Begins an operation and answers the occurrence's id.
@@ -209,7 +225,9 @@ impl Client {
 
     /// An occurrence with everything that Cairn shows of it.
     pub async fn op(&self, op: &str) -> Value {
-        self.get(&format!("/cairn/v1/vnf_lcm_op_occs/{op}")).await.is(200)
+        self.get(&format!("/cairn/v1/vnf_lcm_op_occs/{op}"))
+            .await
+            .is(200)
     }
 
     /// Awaits that an occurrence looks so.
@@ -224,7 +242,9 @@ impl Client {
     /// Awaits that an occurrence rests, in whatever state.
     pub async fn settled(&self, op: &str) -> Value {
         self.op_until(op, "to rest", |seen| {
-            !TRANSITIONAL.iter().any(|state| seen["operationState"] == *state)
+            !TRANSITIONAL
+                .iter()
+                .any(|state| seen["operationState"] == *state)
         })
         .await
     }
@@ -247,12 +267,17 @@ impl Client {
 
     /// An instance with everything that Cairn shows of it.
     pub async fn instance(&self, id: &str) -> Value {
-        self.get(&format!("/cairn/v1/vnf_instances/{id}")).await.is(200)
+        self.get(&format!("/cairn/v1/vnf_instances/{id}"))
+            .await
+            .is(200)
     }
 
     /// All events of an instance and its operations.
     pub async fn history(&self, id: &str) -> Vec<Value> {
-        let answer = self.get(&format!("/cairn/v1/vnf_instances/{id}/history")).await.is(200);
+        let answer = self
+            .get(&format!("/cairn/v1/vnf_instances/{id}/history"))
+            .await
+            .is(200);
         answer["events"].as_array().expect("events").clone()
     }
 

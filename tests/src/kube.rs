@@ -50,7 +50,12 @@ impl Kube {
             .connect_timeout(CALL)
             .build()
             .expect("a client can be made");
-        Self { http, server: server.to_owned(), ca_pem: ca_pem.to_owned(), token }
+        Self {
+            http,
+            server: server.to_owned(),
+            ca_pem: ca_pem.to_owned(),
+            token,
+        }
     }
 
     /// The cluster of a kubeconfig's first entry, with a token.
@@ -61,19 +66,28 @@ impl Kube {
         let config: Value = serde_saphyr::from_str(&text).expect("a kubeconfig is YAML");
         let cluster = &config["clusters"][0]["cluster"];
         let ca = STANDARD
-            .decode(cluster["certificate-authority-data"].as_str().expect("an authority"))
+            .decode(
+                cluster["certificate-authority-data"]
+                    .as_str()
+                    .expect("an authority"),
+            )
             .expect("base64");
         Self::new(
             cluster["server"].as_str().expect("a server"),
             std::str::from_utf8(&ca).expect("PEM"),
-            config["users"][0]["user"]["token"].as_str().map(str::to_owned),
+            config["users"][0]["user"]["token"]
+                .as_str()
+                .map(str::to_owned),
         )
     }
 
     /// The same server with another token.
     #[must_use]
     pub fn with_token(&self, token: Option<&str>) -> Self {
-        Self { token: token.map(str::to_owned), ..self.clone() }
+        Self {
+            token: token.map(str::to_owned),
+            ..self.clone()
+        }
     }
 
     fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
@@ -86,7 +100,10 @@ impl Kube {
 
     /// Sends a request with a body of this media type.
     pub async fn send(&self, method: Method, path: &str, media: &str, body: &Value) -> Answer {
-        let request = self.request(method, path).header(CONTENT_TYPE, media).body(body.to_string());
+        let request = self
+            .request(method, path)
+            .header(CONTENT_TYPE, media)
+            .body(body.to_string());
         answer(request).await
     }
 
@@ -97,7 +114,8 @@ impl Kube {
 
     /// POST of JSON.
     pub async fn post(&self, path: &str, body: &Value) -> Answer {
-        self.send(Method::POST, path, "application/json", body).await
+        self.send(Method::POST, path, "application/json", body)
+            .await
     }
 
     /// PUT of JSON.
@@ -119,14 +137,19 @@ impl Kube {
 
     /// DELETE with options.
     pub async fn delete(&self, path: &str, options: &Value) -> Answer {
-        self.send(Method::DELETE, path, "application/json", options).await
+        self.send(Method::DELETE, path, "application/json", options)
+            .await
     }
 
     /// Awaits that a GET is answered 404.
     pub async fn gone(&self, path: &str, deadline: Duration) {
         crate::until::until(deadline, &format!("{path} to be gone"), || async {
             let answer = self.get(path).await;
-            if answer.status == 404 { Ok(()) } else { Err(answer.body) }
+            if answer.status == 404 {
+                Ok(())
+            } else {
+                Err(answer.body)
+            }
         })
         .await;
     }
@@ -141,7 +164,11 @@ impl Kube {
     ) -> Value {
         crate::until::until(deadline, &format!("{path}: {what}"), || async {
             let answer = self.get(path).await;
-            if answer.status == 200 && passes(&answer.body) { Ok(answer.body) } else { Err(answer.body) }
+            if answer.status == 200 && passes(&answer.body) {
+                Ok(answer.body)
+            } else {
+                Err(answer.body)
+            }
         })
         .await
     }
@@ -153,12 +180,21 @@ impl Kube {
             .await
             .expect("a watch is answered in time")
             .expect("the API server answers");
-        Watch { status: response.status(), response, rest: Vec::new(), lines: VecDeque::new() }
+        Watch {
+            status: response.status(),
+            response,
+            rest: Vec::new(),
+            lines: VecDeque::new(),
+        }
     }
 }
 
 async fn answer(request: reqwest::RequestBuilder) -> Answer {
-    let response = request.timeout(CALL).send().await.expect("the API server answers");
+    let response = request
+        .timeout(CALL)
+        .send()
+        .await
+        .expect("the API server answers");
     let (status, headers) = (response.status().as_u16(), response.headers().clone());
     let bytes = response.bytes().await.expect("the answer is whole");
     Answer::of(status, headers, &bytes)
@@ -187,7 +223,8 @@ impl Watch {
             self.rest.extend_from_slice(&chunk);
             while let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') {
                 let line: Vec<u8> = self.rest.drain(..=end).collect();
-                self.lines.push_back(serde_json::from_slice(&line).expect("a line is JSON"));
+                self.lines
+                    .push_back(serde_json::from_slice(&line).expect("a line is JSON"));
             }
         }
     }

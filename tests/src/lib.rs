@@ -17,5 +17,6 @@ pub mod kinds;
 pub mod kube;
 pub mod package;
 pub mod place;
+pub mod receiver;
 pub mod until;
 pub mod world;

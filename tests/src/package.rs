@@ -28,7 +28,10 @@ struct Vdu {
 /// A package with short clocks and nothing in it.
 #[must_use]
 pub fn package() -> PackageBuilder {
-    #[expect(clippy::disallowed_methods, reason = "ids of tests are not made by the product")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "ids of tests are not made by the product"
+    )]
     let id = uuid::Uuid::new_v4().to_string();
     PackageBuilder {
         vnfd_id: id,
@@ -73,22 +76,28 @@ impl PackageBuilder {
     /// With a `ConfigMap`.
     #[must_use]
     pub fn config_map(self, name: &str) -> Self {
-        self.manifest(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name},
-            "data": {"colour": "blue"}}))
+        self.manifest(
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name},
+            "data": {"colour": "blue"}}),
+        )
     }
 
     /// With a `Secret` that holds this text.
     #[must_use]
     pub fn secret(self, name: &str, text: &str) -> Self {
-        self.manifest(json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name},
-            "stringData": {"text": text}}))
+        self.manifest(
+            json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name},
+            "stringData": {"text": text}}),
+        )
     }
 
     /// With a `Service` that selects the pods of a workload.
     #[must_use]
     pub fn service(self, name: &str) -> Self {
-        self.manifest(json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name},
-            "spec": {"selector": {"app": name}, "ports": [{"port": 80, "targetPort": 8080}]}}))
+        self.manifest(
+            json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name},
+            "spec": {"selector": {"app": name}, "ports": [{"port": 80, "targetPort": 8080}]}}),
+        )
     }
 
     /// With a Deployment that scales by 1 from this many pods, aspect `NAME_aspect`, levels 0 to 4.
@@ -108,9 +117,14 @@ impl PackageBuilder {
         if kind == "StatefulSet" {
             spec["serviceName"] = json!(name);
         }
-        self.manifests.push(json!({"apiVersion": "apps/v1", "kind": kind,
+        self.manifests
+            .push(json!({"apiVersion": "apps/v1", "kind": kind,
             "metadata": {"name": name}, "spec": spec}));
-        self.vdus.push(Vdu { name: name.to_owned(), initial: replicas, levels: 4 });
+        self.vdus.push(Vdu {
+            name: name.to_owned(),
+            initial: replicas,
+            levels: 4,
+        });
         self
     }
 
@@ -145,11 +159,17 @@ impl PackageBuilder {
             "TOSCA-Meta-File-Version: 1.0\nCSAR-Version: 1.1\nCreated-By: test\n\
              Entry-Definitions: Definitions/vnfd.yaml\nETSI-Entry-Manifest: vnf.mf\n",
         );
-        put("vnf.mf", &format!("metadata:\n  vnf_product_name: {}\n", self.product));
+        put(
+            "vnf.mf",
+            &format!("metadata:\n  vnf_product_name: {}\n", self.product),
+        );
         put("Definitions/vnfd.yaml", &self.vnfd());
         // JSON is YAML; one file for each, in order.
         for (index, manifest) in self.manifests.iter().enumerate() {
-            put(&format!("Files/kubernetes/{index:03}.yaml"), &format!("{manifest:#}\n"));
+            put(
+                &format!("Files/kubernetes/{index:03}.yaml"),
+                &format!("{manifest:#}\n"),
+            );
         }
     }
 

@@ -32,7 +32,10 @@ pub struct Place {
 }
 
 fn fresh() -> String {
-    #[expect(clippy::disallowed_methods, reason = "names of tests are not made by the product")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "names of tests are not made by the product"
+    )]
     let id = uuid::Uuid::new_v4().simple().to_string();
     id[..8].to_owned()
 }
@@ -47,8 +50,13 @@ impl Place {
     pub async fn simulated_with(options: SimOptions) -> Self {
         crate::kube::with_tls();
         let token = fresh();
-        let cluster = SimCluster::new(SimOptions { bearer_token: Some(token.clone()), ..options });
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a free port");
+        let cluster = SimCluster::new(SimOptions {
+            bearer_token: Some(token.clone()),
+            ..options
+        });
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+            .await
+            .expect("a free port");
         let address = listener.local_addr().expect("an address");
         let tls = SimTls::generate(IpAddr::from(Ipv4Addr::LOCALHOST)).expect("a certificate");
         let folder = TempDir::new().expect("a temporary folder");
@@ -61,7 +69,12 @@ impl Place {
             "volumeBindingMode": "WaitForFirstConsumer"});
         cluster.create("test", class).expect("a storage class");
         let serving = cluster.clone();
-        background(async move { serving.serve(listener, &tls).await.expect("the cluster serves") });
+        background(async move {
+            serving
+                .serve(listener, &tls)
+                .await
+                .expect("the cluster serves");
+        });
         Self::make(kube, kubeconfig, Some(cluster), Some(folder)).await
     }
 
@@ -91,14 +104,30 @@ impl Place {
         let suffix = fresh();
         let namespace = format!("t-{suffix}");
         let cluster_scoped = Mutex::new(Vec::new());
-        let place =
-            Self { kube, namespace, suffix, kubeconfig, sim, _folder: folder, cluster_scoped };
-        let body = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": place.namespace}});
+        let place = Self {
+            kube,
+            namespace,
+            suffix,
+            kubeconfig,
+            sim,
+            _folder: folder,
+            cluster_scoped,
+        };
+        let body =
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": place.namespace}});
         let made = place.kube.post("/api/v1/namespaces", &body).await;
         assert_eq!(made.status, 201, "{:#}", made.body);
         // Pods are refused before it exists.
         let account = place.path("v1", "serviceaccounts", "default");
-        place.kube.until(&account, Duration::from_secs(30), "the default account", |_| true).await;
+        place
+            .kube
+            .until(
+                &account,
+                Duration::from_secs(30),
+                "the default account",
+                |_| true,
+            )
+            .await;
         place
     }
 
@@ -111,7 +140,9 @@ impl Place {
     /// The simulated cluster.
     #[must_use]
     pub fn sim(&self) -> &SimCluster {
-        self.sim.as_ref().expect("this test runs on the simulated cluster")
+        self.sim
+            .as_ref()
+            .expect("this test runs on the simulated cluster")
     }
 
     /// The kubeconfig's path.
@@ -134,7 +165,10 @@ impl Place {
 
     /// Remembers an object outside the namespace, to be removed at the end.
     pub fn remove_at_end(&self, path: impl Into<String>) {
-        self.cluster_scoped.lock().expect("no panic while it was held").push(path.into());
+        self.cluster_scoped
+            .lock()
+            .expect("no panic while it was held")
+            .push(path.into());
     }
 
     /// An object, if it exists.
@@ -151,7 +185,11 @@ impl Place {
 /// Path of a kind, cluster-scoped without a namespace.
 #[must_use]
 pub fn list_path(api_version: &str, plural: &str, namespace: Option<&str>) -> String {
-    let root = if api_version.contains('/') { "apis" } else { "api" };
+    let root = if api_version.contains('/') {
+        "apis"
+    } else {
+        "api"
+    };
     match namespace {
         Some(namespace) => format!("/{root}/{api_version}/namespaces/{namespace}/{plural}"),
         None => format!("/{root}/{api_version}/{plural}"),
@@ -159,7 +197,10 @@ pub fn list_path(api_version: &str, plural: &str, namespace: Option<&str>) -> St
 }
 
 /// A task of the harness itself; its panic shows in the test's output.
-#[expect(clippy::disallowed_methods, reason = "the harness has no engine to supervise its tasks")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the harness has no engine to supervise its tasks"
+)]
 pub fn background<F>(work: F) -> tokio::task::JoinHandle<F::Output>
 where
     F: Future + Send + 'static,
@@ -175,10 +216,16 @@ impl Drop for Place {
             return;
         }
         let kube = self.kube.clone();
-        let mut paths = self.cluster_scoped.lock().map(|l| l.clone()).unwrap_or_default();
+        let mut paths = self
+            .cluster_scoped
+            .lock()
+            .map(|l| l.clone())
+            .unwrap_or_default();
         paths.push(format!("/api/v1/namespaces/{}", self.namespace));
         let removing = std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build();
             runtime.expect("a runtime").block_on(async {
                 // A client belongs to the runtime that it was made in.
                 let kube = Kube::new(&kube.server, &kube.ca_pem, kube.token.clone());

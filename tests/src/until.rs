@@ -25,7 +25,10 @@ pub async fn until<T, E: Debug, F: Future<Output = Result<T, E>>>(
         match look().await {
             Ok(found) => return found,
             Err(seen) if Instant::now() >= end => {
-                panic!("waited {} s in vain for {what}; last seen: {seen:#?}", deadline.as_secs_f32())
+                panic!(
+                    "waited {} s in vain for {what}; last seen: {seen:#?}",
+                    deadline.as_secs_f32()
+                )
             }
             Err(_) => {}
         }

@@ -7,6 +7,7 @@ use cairn::settings::{Settings, Store};
 use cairn::wiring::{DefaultVim, Options, Parts, open};
 use cairn_api_types::PublicUrl;
 use cairn_db::testing::TestDatabase;
+use cairn_db::{Arg, Database};
 use cairn_domain::clocks::Clocks;
 use cairn_domain::secret::Secret;
 use cairn_kubernetes::ConfiguredCluster;
@@ -54,20 +55,30 @@ impl Ground {
             let key = base64::engine::general_purpose::STANDARD.encode([7_u8; 32]);
             std::fs::write(data.path().join("cairn.key"), key).expect("a key file");
         }
-        Some(Arc::new(Self { place, database, data }))
+        Some(Arc::new(Self {
+            place,
+            database,
+            data,
+        }))
     }
 
     /// A SQLite file and a simulated cluster.
     pub async fn simple() -> Arc<Self> {
         let place = Place::simulated().await;
-        Self::new(Kind::Sqlite, place).await.expect("SQLite is always there")
+        Self::new(Kind::Sqlite, place)
+            .await
+            .expect("SQLite is always there")
     }
 
     /// Where the database and its key lie.
     #[must_use]
     pub fn store(&self) -> Store {
         let data = self.data.path().to_owned();
-        Store { database: self.database.url().to_owned(), key_file: Some(data.join("cairn.key")), data }
+        Store {
+            database: self.database.url().to_owned(),
+            key_file: Some(data.join("cairn.key")),
+            data,
+        }
     }
 
     fn settings(&self) -> Settings {
@@ -86,12 +97,16 @@ impl Ground {
 
     fn vim(&self) -> DefaultVim {
         let cluster = match &self.place.sim {
-            Some(sim) => {
-                ConfiguredCluster::in_process(sim.router(), self.place.kube.token.clone().map(Secret::new))
-            }
+            Some(sim) => ConfiguredCluster::in_process(
+                sim.router(),
+                self.place.kube.token.clone().map(Secret::new),
+            ),
             None => ConfiguredCluster::kubeconfig(self.place.kubeconfig()),
         };
-        DefaultVim { cluster, simulated: None }
+        DefaultVim {
+            cluster,
+            simulated: None,
+        }
     }
 }
 
@@ -146,20 +161,31 @@ impl World {
         let (ends, vim) = (stop.clone(), ground.vim());
         let wiring = runtime.spawn(async move {
             // The one before gives its lock up as its last task is dropped.
-            let opened = until(Duration::from_secs(10), "the database to be free", || async {
-                open(&settings.store).await
-            })
+            let opened = until(
+                Duration::from_secs(10),
+                "the database to be free",
+                || async { open(&settings.store).await },
+            )
             .await;
             let options = Options {
                 public_url: PublicUrl::parse(PUBLIC_URL).expect("a URL"),
                 crash: Box::new(move || die(&crash)),
             };
-            let parts = Parts::wire(&settings, opened, Some(vim), options).await.expect("it is wired");
+            let parts = Parts::wire(&settings, opened, Some(vim), options)
+                .await
+                .expect("it is wired");
             (parts.router(), parts.start(&ends))
         });
         let (router, tasks) = wiring.await.expect("it is set up");
         let client = Client::new(Door::InProcess(router, runtime.handle().clone()));
-        Self { ground, client, runtime: Some(runtime), stop, tasks, crashed }
+        Self {
+            ground,
+            client,
+            runtime: Some(runtime),
+            stop,
+            tasks,
+            crashed,
+        }
     }
 
     /// The cluster.
@@ -202,7 +228,9 @@ impl World {
     pub async fn end(mut self) -> Arc<Ground> {
         self.stop.cancel();
         let tasks = futures::future::join_all(std::mem::take(&mut self.tasks));
-        tokio::time::timeout(Duration::from_secs(5), tasks).await.expect("it ends within 5 s");
+        tokio::time::timeout(Duration::from_secs(5), tasks)
+            .await
+            .expect("it ends within 5 s");
         self.kill()
     }
 }
@@ -213,6 +241,20 @@ impl Drop for World {
             runtime.shutdown_background();
         }
     }
+}
+
+/// Runs one statement on a database behind Cairn's back, as an accident would.
+///
+/// # Panics
+/// When the database refuses it.
+pub async fn execute(database: &Database, sql: &str, argument: &str) {
+    let mut transaction = database.begin().await.expect("a transaction");
+    let arguments = vec![Arg::Text(Some(argument.to_owned()))];
+    transaction
+        .execute(sql, arguments)
+        .await
+        .expect("the statement is right");
+    transaction.commit().await.expect("it is written");
 }
 
 /// What a crash fault does here: this task goes no further, ever, and the world is told to end.

@@ -8,13 +8,24 @@ use std::time::Duration;
 
 pub async fn without_a_token_or_with_a_wrong_one_the_answer_is_401(place: Place) {
     for token in [None, Some("wrong")] {
-        let answer = place.kube.with_token(token).get(&place.list("v1", "configmaps")).await;
+        let answer = place
+            .kube
+            .with_token(token)
+            .get(&place.list("v1", "configmaps"))
+            .await;
         // A real server may let anonymous callers in and forbid the call; without a token either says no.
         let expected: &[u16] = if token.is_none() { &[401, 403] } else { &[401] };
-        assert!(expected.contains(&answer.status), "{token:?}: {}", answer.status);
+        assert!(
+            expected.contains(&answer.status),
+            "{token:?}: {}",
+            answer.status
+        );
         assert_eq!(answer.body["kind"], "Status");
         if answer.status == 401 {
-            assert_eq!((answer.reason(), answer.message()), ("Unauthorized", "Unauthorized"));
+            assert_eq!(
+                (answer.reason(), answer.message()),
+                ("Unauthorized", "Unauthorized")
+            );
         }
     }
 }
@@ -29,25 +40,40 @@ pub async fn what_an_account_may_not_do_is_answered_403(place: Place) {
             retry_after: None,
             when: When::Before,
         };
-        sim.inject(Fault::always(RequestMatch::method("POST").resource("secrets"), action));
+        sim.inject(Fault::always(
+            RequestMatch::method("POST").resource("secrets"),
+            action,
+        ));
         let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}});
         let answer = place.kube.post(&place.list("v1", "secrets"), &secret).await;
         assert_eq!((answer.status, answer.reason()), (403, "Forbidden"));
-        assert!(answer.message().contains("forbidden"), "{}", answer.message());
+        assert!(
+            answer.message().contains("forbidden"),
+            "{}",
+            answer.message()
+        );
         return;
     }
     let kube = place.kube.with_token(Some(&account_token(&place).await));
     let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}});
     let answer = kube.post(&place.list("v1", "secrets"), &secret).await;
     assert_eq!((answer.status, answer.reason()), (403, "Forbidden"));
-    assert!(answer.message().contains("forbidden"), "{}", answer.message());
+    assert!(
+        answer.message().contains("forbidden"),
+        "{}",
+        answer.message()
+    );
 }
 
 async fn account_token(place: &Place) -> String {
     let path = format!("{}/token", place.path("v1", "serviceaccounts", "default"));
-    let body = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}});
+    let body =
+        json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}});
     let made = place.kube.post(&path, &body).await.is(201);
-    made["status"]["token"].as_str().expect("a token").to_owned()
+    made["status"]["token"]
+        .as_str()
+        .expect("a token")
+        .to_owned()
 }
 
 async fn may(place: &Place, verb: &str, resource: &str) -> Value {
@@ -70,11 +96,16 @@ pub async fn a_review_says_what_one_may_do(place: Place) {
             "spec": {"resourceAttributes":
                 {"verb": "create", "resource": "secrets", "namespace": place.namespace}}});
         let path = list_path("authorization.k8s.io/v1", "selfsubjectaccessreviews", None);
-        assert_eq!(kube.post(&path, &body).await.is(201)["status"]["allowed"], false);
+        assert_eq!(
+            kube.post(&path, &body).await.is(201)["status"]["allowed"],
+            false
+        );
     }
 }
 
-pub async fn kinds_that_can_only_be_created_say_so_in_discovery_and_are_answered_at_once(place: Place) {
+pub async fn kinds_that_can_only_be_created_say_so_in_discovery_and_are_answered_at_once(
+    place: Place,
+) {
     for (version, plural, namespaced, manifest) in reviews(&place) {
         let resources = place.kube.get(&format!("/apis/{version}")).await.is(200);
         let row = resources["resources"]
@@ -89,23 +120,42 @@ pub async fn kinds_that_can_only_be_created_say_so_in_discovery_and_are_answered
         let path = list_path(version, plural, namespaced.then_some(&place.namespace));
         let answer = place.kube.post(&path, &manifest).await;
         assert_eq!(answer.status, 201, "{plural}: {:#}", answer.body);
-        assert!(answer.body.get("status").is_some(), "{plural}: {:#}", answer.body);
+        assert!(
+            answer.body.get("status").is_some(),
+            "{plural}: {:#}",
+            answer.body
+        );
         // No patch, so no apply.
-        let applied = place.kube.apply(&format!("{path}/x"), "m", false, &manifest).await;
-        assert!(matches!(applied.status, 404 | 405), "{plural}: {}", applied.status);
+        let applied = place
+            .kube
+            .apply(&format!("{path}/x"), "m", false, &manifest)
+            .await;
+        assert!(
+            matches!(applied.status, 404 | 405),
+            "{plural}: {}",
+            applied.status
+        );
     }
     let binding = place.kube.get("/api/v1").await.is(200);
     let rows = binding["resources"].as_array().expect("resources");
-    let binding = rows.iter().find(|row| row["name"] == "bindings").expect("bindings are served");
+    let binding = rows
+        .iter()
+        .find(|row| row["name"] == "bindings")
+        .expect("bindings are served");
     assert_eq!(binding["verbs"], json!(["create"]));
 }
 
 pub async fn an_unknown_kind_is_404(place: Place) {
     let path = place.path("example.org/v1", "nothings", "x");
-    let body = json!({"apiVersion": "example.org/v1", "kind": "Nothing", "metadata": {"name": "x"}});
+    let body =
+        json!({"apiVersion": "example.org/v1", "kind": "Nothing", "metadata": {"name": "x"}});
     until(Duration::from_secs(5), "a 404", || async {
         let answer = place.kube.apply(&path, "m", false, &body).await;
-        if answer.status == 404 { Ok(()) } else { Err(answer.status) }
+        if answer.status == 404 {
+            Ok(())
+        } else {
+            Err(answer.status)
+        }
     })
     .await;
     assert_eq!(place.kube.get("/apis/example.org/v1").await.status, 404);

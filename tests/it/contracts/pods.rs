@@ -6,7 +6,7 @@ use cairn_tests::until::until;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-const SOON: Duration = Duration::from_secs(60);
+const SOON: Duration = Duration::from_mins(1);
 
 fn deployment(replicas: u32, spec: &Value, annotations: &Value) -> Value {
     json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
@@ -18,7 +18,11 @@ fn deployment(replicas: u32, spec: &Value, annotations: &Value) -> Value {
 async fn make(place: &Place, replicas: u32, spec: &Value, annotations: &Value) -> String {
     let path = place.path("apps/v1", "deployments", "web");
     let manifest = deployment(replicas, spec, annotations);
-    place.kube.apply(&path, "ours", false, &manifest).await.is(201);
+    place
+        .kube
+        .apply(&path, "ours", false, &manifest)
+        .await
+        .is(201);
     path
 }
 
@@ -26,29 +30,52 @@ async fn available(place: &Place, replicas: u32) -> Value {
     let path = make(place, replicas, &pod_spec(), &json!({})).await;
     place
         .kube
-        .until(&path, SOON, "available pods", |d| d["status"]["availableReplicas"] == replicas)
+        .until(&path, SOON, "available pods", |d| {
+            d["status"]["availableReplicas"] == replicas
+        })
         .await
 }
 
 async fn pods(place: &Place) -> Vec<Value> {
     let list = format!("{}?labelSelector=app%3Dweb", place.list("v1", "pods"));
-    place.kube.get(&list).await.is(200)["items"].as_array().expect("items").clone()
+    place.kube.get(&list).await.is(200)["items"]
+        .as_array()
+        .expect("items")
+        .clone()
 }
 
-pub async fn a_deployment_becomes_available_and_its_pods_are_owned_by_its_replica_set(place: Place) {
+pub async fn a_deployment_becomes_available_and_its_pods_are_owned_by_its_replica_set(
+    place: Place,
+) {
     let ready = available(&place, 2).await;
-    assert_eq!(ready["status"]["observedGeneration"], ready["metadata"]["generation"]);
+    assert_eq!(
+        ready["status"]["observedGeneration"],
+        ready["metadata"]["generation"]
+    );
     assert_eq!(ready["status"]["updatedReplicas"], 2);
-    let sets = place.kube.get(&place.list("apps/v1", "replicasets")).await.is(200);
+    let sets = place
+        .kube
+        .get(&place.list("apps/v1", "replicasets"))
+        .await
+        .is(200);
     let set = &sets["items"][0];
-    assert_eq!(set["metadata"]["ownerReferences"][0]["uid"], ready["metadata"]["uid"]);
+    assert_eq!(
+        set["metadata"]["ownerReferences"][0]["uid"],
+        ready["metadata"]["uid"]
+    );
     assert_eq!(set["metadata"]["ownerReferences"][0]["controller"], true);
     let pods = pods(&place).await;
     assert_eq!(pods.len(), 2);
     for pod in pods {
-        assert_eq!(pod["metadata"]["ownerReferences"][0]["uid"], set["metadata"]["uid"]);
+        assert_eq!(
+            pod["metadata"]["ownerReferences"][0]["uid"],
+            set["metadata"]["uid"]
+        );
         let name = pod["metadata"]["name"].as_str().expect("a name");
-        assert!(name.starts_with(set["metadata"]["name"].as_str().expect("a name")), "{name}");
+        assert!(
+            name.starts_with(set["metadata"]["name"].as_str().expect("a name")),
+            "{name}"
+        );
     }
 }
 
@@ -57,7 +84,11 @@ async fn budget(place: &Place, least: u32) {
         "metadata": {"name": "keep"},
         "spec": {"minAvailable": least, "selector": {"matchLabels": {"app": "web"}}}});
     let path = place.path("policy/v1", "poddisruptionbudgets", "keep");
-    place.kube.apply(&path, "ours", false, &manifest).await.is(201);
+    place
+        .kube
+        .apply(&path, "ours", false, &manifest)
+        .await
+        .is(201);
     place
         .kube
         .until(&path, SOON, "the budget to be counted", |b| {
@@ -71,18 +102,36 @@ async fn evict(place: &Place, pod: &Value) -> cairn_tests::answer::Answer {
     let body = json!({"apiVersion": "policy/v1", "kind": "Eviction",
         "metadata": {"name": name, "namespace": place.namespace},
         "deleteOptions": {"preconditions": {"uid": pod["metadata"]["uid"]}}});
-    place.kube.post(&format!("{}/eviction", place.path("v1", "pods", name)), &body).await
+    place
+        .kube
+        .post(
+            &format!("{}/eviction", place.path("v1", "pods", name)),
+            &body,
+        )
+        .await
 }
 
 pub async fn an_eviction_against_a_budget_is_429_and_names_it(place: Place) {
     available(&place, 2).await;
     budget(&place, 2).await;
     let refused = evict(&place, &pods(&place).await[0]).await;
-    assert_eq!((refused.status, refused.reason()), (429, "TooManyRequests"), "{:#}", refused.body);
-    assert!(refused.message().contains("disruption budget"), "{}", refused.message());
+    assert_eq!(
+        (refused.status, refused.reason()),
+        (429, "TooManyRequests"),
+        "{:#}",
+        refused.body
+    );
+    assert!(
+        refused.message().contains("disruption budget"),
+        "{}",
+        refused.message()
+    );
     let cause = &refused.body["details"]["causes"][0];
     assert_eq!(cause["reason"], "DisruptionBudget");
-    assert!(cause["message"].as_str().expect("a text").contains("keep"), "{cause}");
+    assert!(
+        cause["message"].as_str().expect("a text").contains("keep"),
+        "{cause}"
+    );
 }
 
 pub async fn an_eviction_that_a_budget_allows_is_201(place: Place) {
@@ -94,7 +143,11 @@ pub async fn an_eviction_that_a_budget_allows_is_201(place: Place) {
     place.kube.gone(&place.path("v1", "pods", name), SOON).await;
     until(SOON, "another pod in its place", || async {
         let pods = pods(&place).await;
-        if pods.len() == 2 { Ok(()) } else { Err(pods.len()) }
+        if pods.len() == 2 {
+            Ok(())
+        } else {
+            Err(pods.len())
+        }
     })
     .await;
 }
@@ -104,7 +157,12 @@ pub async fn an_eviction_with_another_uid_is_409(place: Place) {
     let mut victim = pods(&place).await[0].clone();
     victim["metadata"]["uid"] = json!("11111111-2222-3333-4444-555555555555");
     let refused = evict(&place, &victim).await;
-    assert_eq!((refused.status, refused.reason()), (409, "Conflict"), "{:#}", refused.body);
+    assert_eq!(
+        (refused.status, refused.reason()),
+        (409, "Conflict"),
+        "{:#}",
+        refused.body
+    );
     let left = pods(&place).await;
     assert_eq!(left[0]["metadata"].get("deletionTimestamp"), None);
 }
@@ -114,7 +172,12 @@ pub async fn a_quota_keeps_pods_from_being_made_and_the_reason_says_so(place: Pl
         "spec": {"hard": {"pods": "1"}}});
     let path = place.path("v1", "resourcequotas", "no-more-pods");
     place.kube.apply(&path, "ours", false, &quota).await.is(201);
-    place.kube.until(&path, SOON, "the quota to be counted", |q| q["status"]["used"]["pods"] == "0").await;
+    place
+        .kube
+        .until(&path, SOON, "the quota to be counted", |q| {
+            q["status"]["used"]["pods"] == "0"
+        })
+        .await;
     let path = make(&place, 2, &pod_spec(), &json!({})).await;
     let failed = place
         .kube
@@ -122,32 +185,63 @@ pub async fn a_quota_keeps_pods_from_being_made_and_the_reason_says_so(place: Pl
             condition(d, "ReplicaFailure").is_some_and(|c| c["status"] == "True")
         })
         .await;
-    let why = condition(&failed, "ReplicaFailure").expect("the condition").clone();
+    let why = condition(&failed, "ReplicaFailure")
+        .expect("the condition")
+        .clone();
     assert_eq!(why["reason"], "FailedCreate");
     let message = why["message"].as_str().expect("a text");
     assert!(
-        message.contains("exceeded quota: no-more-pods, requested: pods=1, used: pods=1, limited: pods=1"),
+        message.contains(
+            "exceeded quota: no-more-pods, requested: pods=1, used: pods=1, limited: pods=1"
+        ),
         "{message}"
     );
-    let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": pod_spec()});
-    let refused = place.kube.apply(&place.path("v1", "pods", "p"), "ours", false, &pod).await;
-    assert_eq!((refused.status, refused.reason()), (403, "Forbidden"), "{:#}", refused.body);
-    assert!(refused.message().contains("exceeded quota"), "{}", refused.message());
+    let pod =
+        json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": pod_spec()});
+    let refused = place
+        .kube
+        .apply(&place.path("v1", "pods", "p"), "ours", false, &pod)
+        .await;
+    assert_eq!(
+        (refused.status, refused.reason()),
+        (403, "Forbidden"),
+        "{:#}",
+        refused.body
+    );
+    assert!(
+        refused.message().contains("exceeded quota"),
+        "{}",
+        refused.message()
+    );
 }
 
 fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> {
-    object["status"]["conditions"].as_array()?.iter().find(|c| c["type"] == kind)
+    object["status"]["conditions"]
+        .as_array()?
+        .iter()
+        .find(|c| c["type"] == kind)
 }
 
 async fn waiting(place: &Place, reasons: &[&str]) -> Value {
-    until(SOON, &format!("a container that waits: {reasons:?}"), || async {
-        let pods = pods(place).await;
-        let waiting = pods.iter().find_map(|pod| {
-            let waiting = &pod["status"]["containerStatuses"][0]["state"]["waiting"];
-            reasons.iter().any(|reason| waiting["reason"] == *reason).then(|| waiting.clone())
-        });
-        waiting.ok_or_else(|| pods.iter().map(|pod| pod["status"].clone()).collect::<Vec<_>>())
-    })
+    until(
+        SOON,
+        &format!("a container that waits: {reasons:?}"),
+        || async {
+            let pods = pods(place).await;
+            let waiting = pods.iter().find_map(|pod| {
+                let waiting = &pod["status"]["containerStatuses"][0]["state"]["waiting"];
+                reasons
+                    .iter()
+                    .any(|reason| waiting["reason"] == *reason)
+                    .then(|| waiting.clone())
+            });
+            waiting.ok_or_else(|| {
+                pods.iter()
+                    .map(|pod| pod["status"].clone())
+                    .collect::<Vec<_>>()
+            })
+        },
+    )
     .await
 }
 
@@ -181,7 +275,13 @@ pub async fn a_container_that_ends_with_an_error_backs_off(place: Place) {
 pub async fn a_bad_image_name_is_told_by_the_container(place: Place) {
     make(&place, 1, &with_image("Not An Image"), &json!({})).await;
     let waiting = waiting(&place, &["InvalidImageName"]).await;
-    assert!(waiting["message"].as_str().expect("a text").contains("Not An Image"), "{waiting}");
+    assert!(
+        waiting["message"]
+            .as_str()
+            .expect("a text")
+            .contains("Not An Image"),
+        "{waiting}"
+    );
 }
 
 pub async fn a_pod_that_fits_nowhere_is_unschedulable(place: Place) {
@@ -191,14 +291,19 @@ pub async fn a_pod_that_fits_nowhere_is_unschedulable(place: Place) {
     let pod = until(SOON, "Unschedulable", || async {
         let pods = pods(&place).await;
         pods.into_iter()
-            .find(|pod| condition(pod, "PodScheduled").is_some_and(|c| c["reason"] == "Unschedulable"))
+            .find(|pod| {
+                condition(pod, "PodScheduled").is_some_and(|c| c["reason"] == "Unschedulable")
+            })
             .ok_or("no such pod")
     })
     .await;
     let why = condition(&pod, "PodScheduled").expect("the condition");
     assert_eq!(why["status"], "False");
     let message = why["message"].as_str().expect("a text");
-    assert!(message.contains("nodes are available") && message.contains("node affinity/selector"), "{message}");
+    assert!(
+        message.contains("nodes are available") && message.contains("node affinity/selector"),
+        "{message}"
+    );
 }
 
 pub async fn a_failed_job_is_not_begun_again_by_an_apply(place: Place) {
@@ -214,7 +319,10 @@ pub async fn a_failed_job_is_not_begun_again_by_an_apply(place: Place) {
     let why = condition(&before, "Failed").expect("the condition");
     assert_eq!(why["reason"], "BackoffLimitExceeded");
     let after = place.kube.apply(&path, "ours", false, &job).await.is(200);
-    assert_eq!(after["metadata"]["resourceVersion"], before["metadata"]["resourceVersion"]);
+    assert_eq!(
+        after["metadata"]["resourceVersion"],
+        before["metadata"]["resourceVersion"]
+    );
     assert!(failed(&after));
 }
 

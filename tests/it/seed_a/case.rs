@@ -110,15 +110,23 @@ pub struct Ready<'a> {
 
 /// What every case deploys.
 pub fn small() -> PackageBuilder {
-    package().config_map("settings").service("web").deployment("web", 2)
+    package()
+        .config_map("settings")
+        .service("web")
+        .deployment("web", 2)
 }
 
 impl<'a> Ready<'a> {
     /// Brings an instance to where the operation can begin.
     pub async fn make(world: &'a World, vnfd: &str, case: Case, name: &str) -> Self {
         let namespace = format!("a-{name}");
-        let made = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
-        world.place().sim().create("test", made).expect("a namespace");
+        let made =
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
+        world
+            .place()
+            .sim()
+            .create("test", made)
+            .expect("a namespace");
         let instance = world.create(vnfd).await;
         if case.doing != Doing::Instantiate {
             let body = instantiate(&namespace);
@@ -132,7 +140,15 @@ impl<'a> Ready<'a> {
         let body = body(case.doing, &namespace, &seen);
         let before = calm(&seen);
         let objects = objects(world, &namespace);
-        Self { world, case, instance, namespace, body, before, objects }
+        Self {
+            world,
+            case,
+            instance,
+            namespace,
+            body,
+            before,
+            objects,
+        }
     }
 
     /// The fault that breaks it.
@@ -148,7 +164,6 @@ impl<'a> Ready<'a> {
 
     /// Runs it to its end and checks everything that must hold.
     pub async fn run(&self) {
-        self.world.place().sim();
         let asked = self.begin().await;
         let op = asked.as_str();
         if self.case.way.is_cancel() {
@@ -159,7 +174,11 @@ impl<'a> Ready<'a> {
         if self.case.point == 0 || self.case.doing == Doing::ModifyInfo {
             return self.undone_by_itself(op, &broken).await;
         }
-        assert_eq!(broken["operationState"], "FAILED_TEMP", "{:?} {broken:#}", self.case);
+        assert_eq!(
+            broken["operationState"], "FAILED_TEMP",
+            "{:?} {broken:#}",
+            self.case
+        );
         let halted = self.world.instance(&self.instance).await;
         assert_eq!(
             halted["provisioning"],
@@ -169,26 +188,39 @@ impl<'a> Ready<'a> {
         );
         match self.case.way {
             Way::Retry | Way::RetryTwice => self.retry(op).await,
-            Way::Rollback | Way::CancelGracefully | Way::CancelForcefully => self.rollback(op).await,
+            Way::Rollback | Way::CancelGracefully | Way::CancelForcefully => {
+                self.rollback(op).await;
+            }
             Way::Fail => self.fail(op).await,
         }
     }
 
     async fn begin(&self) -> String {
-        self.world.begin(&self.instance, self.case.doing.path(), &self.body).await
+        self.world
+            .begin(&self.instance, self.case.doing.path(), &self.body)
+            .await
     }
 
     async fn cancel(&self, op: &str) {
         let point = i64::from(self.case.point);
         let what = format!("to be held at point {point}");
-        self.world.op_until(op, &what, |seen| seen["point"] == point).await;
-        let mode = if self.case.way == Way::CancelForcefully { "FORCEFUL" } else { "GRACEFUL" };
+        self.world
+            .op_until(op, &what, |seen| seen["point"] == point)
+            .await;
+        let mode = if self.case.way == Way::CancelForcefully {
+            "FORCEFUL"
+        } else {
+            "GRACEFUL"
+        };
         self.world.cancel(op, mode).await.is(202);
     }
 
     /// The error names where it broke, or that it was cancelled.
     fn is_told(&self, broken: &Value) {
-        let detail = broken["error"]["detail"].as_str().unwrap_or_default().to_lowercase();
+        let detail = broken["error"]["detail"]
+            .as_str()
+            .unwrap_or_default()
+            .to_lowercase();
         let expected = if self.case.way.is_cancel() {
             "cancel".to_owned()
         } else {
@@ -199,7 +231,11 @@ impl<'a> Ready<'a> {
 
     /// At point 0 and for `MODIFY_INFO`: `ROLLED_BACK`, nothing can be called, the same request succeeds.
     async fn undone_by_itself(&self, op: &str, broken: &Value) {
-        assert_eq!(broken["operationState"], "ROLLED_BACK", "{:?}: {broken:#}", self.case);
+        assert_eq!(
+            broken["operationState"], "ROLLED_BACK",
+            "{:?}: {broken:#}",
+            self.case
+        );
         for verb in ["retry", "rollback", "fail"] {
             self.world.steer(op, verb).await.is(409);
         }
@@ -223,13 +259,24 @@ impl<'a> Ready<'a> {
         }
         let done = self.world.ends(op, "COMPLETED").await;
         let tries = done["tries"].as_array().expect("tries");
-        let failures = if self.case.way == Way::RetryTwice { 2 } else { 1 };
+        let failures = if self.case.way == Way::RetryTwice {
+            2
+        } else {
+            1
+        };
         assert_eq!(tries.len(), failures + 1, "{:?}: {done:#}", self.case);
         for told in &tries[..failures] {
             let cause = told["cause"]["detail"].as_str().unwrap_or_default();
-            assert!(cause.contains(&format!("error point {}", self.case.point)), "{told:#}");
+            assert!(
+                cause.contains(&format!("error point {}", self.case.point)),
+                "{told:#}"
+            );
         }
-        assert_eq!(done.get("error").unwrap_or(&Value::Null), &Value::Null, "{done:#}");
+        assert_eq!(
+            done.get("error").unwrap_or(&Value::Null),
+            &Value::Null,
+            "{done:#}"
+        );
         self.as_if_nothing_had_been(&done).await;
     }
 
@@ -243,7 +290,12 @@ impl<'a> Ready<'a> {
         self.world.steer(op, "fail").await.is(200);
         self.world.ends(op, "FAILED").await;
         let state = &self.world.instance(&self.instance).await["provisioning"];
-        assert_eq!(state, &json!({"state": self.case.doing.broken(), "target": null}), "{:?}", self.case);
+        assert_eq!(
+            state,
+            &json!({"state": self.case.doing.broken(), "target": null}),
+            "{:?}",
+            self.case
+        );
         // What was given up can be asked for again.
         let again = self.begin().await;
         let done = self.world.ends(&again, "COMPLETED").await;
@@ -254,7 +306,12 @@ impl<'a> Ready<'a> {
     async fn as_before(&self) {
         let after = calm(&self.world.instance(&self.instance).await);
         assert_eq!(after, self.before, "{:?}", self.case);
-        assert_eq!(objects(self.world, &self.namespace), self.objects, "{:?}", self.case);
+        assert_eq!(
+            objects(self.world, &self.namespace),
+            self.objects,
+            "{:?}",
+            self.case
+        );
     }
 
     async fn as_if_nothing_had_been(&self, done: &Value) {
@@ -268,13 +325,20 @@ impl<'a> Ready<'a> {
         let pods = vnfcs(&after).len();
         let (state, count) = match self.case.doing {
             Doing::Terminate => ("AVAILABLE", 0),
-            Doing::Instantiate | Doing::HealOne | Doing::HealAll | Doing::ModifyInfo | Doing::ScaleIn => {
-                ("ACTIVE", 2)
-            }
+            Doing::Instantiate
+            | Doing::HealOne
+            | Doing::HealAll
+            | Doing::ModifyInfo
+            | Doing::ScaleIn => ("ACTIVE", 2),
             Doing::ScaleOut => ("ACTIVE", 3),
             Doing::ScaleToLevel => ("ACTIVE", 4),
         };
-        assert_eq!(after["provisioning"], json!({"state": state, "target": null}), "{:?}", self.case);
+        assert_eq!(
+            after["provisioning"],
+            json!({"state": state, "target": null}),
+            "{:?}",
+            self.case
+        );
         assert_eq!(pods, count, "{:?}: {after:#}", self.case);
         let changed = changes(done);
         let expected = self.expected_changes();
@@ -284,7 +348,8 @@ impl<'a> Ready<'a> {
     }
 
     fn expected_changes(&self) -> BTreeMap<String, usize> {
-        let of = |pairs: &[(&str, usize)]| pairs.iter().map(|(k, n)| ((*k).to_owned(), *n)).collect();
+        let of =
+            |pairs: &[(&str, usize)]| pairs.iter().map(|(k, n)| ((*k).to_owned(), *n)).collect();
         match self.case.doing {
             Doing::Instantiate | Doing::ScaleToLevel => of(&[("ADDED", 2)]),
             Doing::ScaleOut => of(&[("ADDED", 1)]),
@@ -301,15 +366,25 @@ impl<'a> Ready<'a> {
         let inside = format!("/namespaces/{}/", self.namespace);
         let mut counted: BTreeMap<(String, String), usize> = BTreeMap::new();
         for request in self.world.place().sim().requests() {
-            let makes = request.status == 201 || request.method == "DELETE" || request.path.ends_with("/scale");
+            let makes = request.status == 201
+                || request.method == "DELETE"
+                || request.path.ends_with("/scale");
             if request.is_effect() && makes && request.path.contains(&inside) {
                 *counted.entry((request.method, request.path)).or_default() += 1;
             }
         }
         for ((method, path), times) in counted {
             // Bringing the instance there scaled it once already.
-            let allowed = if path.ends_with("/scale") && self.case.doing == Doing::ScaleIn { 2 } else { 1 };
-            assert!(times <= allowed, "{:?}: {method} {path} {times} times", self.case);
+            let allowed = if path.ends_with("/scale") && self.case.doing == Doing::ScaleIn {
+                2
+            } else {
+                1
+            };
+            assert!(
+                times <= allowed,
+                "{:?}: {method} {path} {times} times",
+                self.case
+            );
         }
     }
 }
@@ -334,7 +409,10 @@ fn body(doing: Doing, namespace: &str, instance: &Value) -> Value {
 /// How many VNFCs changed in which way.
 pub fn changes(done: &Value) -> BTreeMap<String, usize> {
     let mut counted = BTreeMap::new();
-    let changed = done["resourceChanges"]["affectedVnfcs"].as_array().cloned().unwrap_or_default();
+    let changed = done["resourceChanges"]["affectedVnfcs"]
+        .as_array()
+        .cloned()
+        .unwrap_or_default();
     for change in changed {
         let kind = change["changeType"].as_str().expect("a text").to_owned();
         *counted.entry(kind).or_default() += 1;
@@ -348,7 +426,10 @@ pub fn calm(instance: &Value) -> Value {
     let pods = vnfcs(instance).len();
     if let Some(members) = calm.as_object_mut() {
         members.remove("position");
-        if let Some(info) = members.get_mut("instantiatedVnfInfo").and_then(Value::as_object_mut) {
+        if let Some(info) = members
+            .get_mut("instantiatedVnfInfo")
+            .and_then(Value::as_object_mut)
+        {
             info.insert("vnfcResourceInfo".to_owned(), json!(pods));
         }
     }
@@ -359,11 +440,17 @@ pub fn calm(instance: &Value) -> Value {
 pub fn objects(world: &World, namespace: &str) -> Value {
     let sim = world.place().sim();
     let mut found = Map::new();
-    for (version, kind) in
-        [("v1", "ConfigMap"), ("v1", "Secret"), ("v1", "Service"), ("apps/v1", "Deployment")]
-    {
+    for (version, kind) in [
+        ("v1", "ConfigMap"),
+        ("v1", "Secret"),
+        ("v1", "Service"),
+        ("apps/v1", "Deployment"),
+    ] {
         for object in sim.list(version, kind, namespace) {
-            let name = object["metadata"]["name"].as_str().expect("a name").to_owned();
+            let name = object["metadata"]["name"]
+                .as_str()
+                .expect("a name")
+                .to_owned();
             let labels = object["metadata"]["labels"].clone();
             let mut object = object;
             let members = object.as_object_mut().expect("an object");
@@ -378,7 +465,9 @@ pub fn objects(world: &World, namespace: &str) -> Value {
         }
     }
     let pods = sim.list("v1", "Pod", namespace);
-    let living = pods.iter().filter(|pod| pod["metadata"].get("deletionTimestamp").is_none());
+    let living = pods
+        .iter()
+        .filter(|pod| pod["metadata"].get("deletionTimestamp").is_none());
     found.insert("pods".to_owned(), json!(living.count()));
     Value::Object(found)
 }

@@ -16,11 +16,14 @@ pub async fn all(world: World, cases: &[Case]) {
     assert!(cases.len() <= BATCH, "one process takes {BATCH} faults");
     let vnfd = world.onboard(&small()).await;
     let (world, vnfd) = (&world, &vnfd);
-    let ready: Vec<Ready<'_>> = futures::stream::iter(cases.iter().enumerate())
-        .map(|(index, case)| async move { Ready::make(world, vnfd, *case, &index.to_string()).await })
-        .buffered(TOGETHER)
-        .collect()
-        .await;
+    let ready: Vec<Ready<'_>> =
+        futures::stream::iter(cases.iter().enumerate())
+            .map(|(index, case)| async move {
+                Ready::make(world, vnfd, *case, &index.to_string()).await
+            })
+            .buffered(TOGETHER)
+            .collect()
+            .await;
     let faults: Vec<_> = ready.iter().map(Ready::fault).collect();
     world.faults(&serde_json::Value::from(faults)).await;
     let failed: Vec<Case> = futures::stream::iter(&ready)
@@ -32,7 +35,12 @@ pub async fn all(world: World, cases: &[Case]) {
         .filter_map(|failed| async move { failed })
         .collect()
         .await;
-    assert!(failed.is_empty(), "{} of {} cases failed: {failed:#?}", failed.len(), cases.len());
+    assert!(
+        failed.is_empty(),
+        "{} of {} cases failed: {failed:#?}",
+        failed.len(),
+        cases.len()
+    );
 }
 
 /// Environment variable: the whole matrix, which takes minutes, instead of the part that is run each time.
@@ -47,7 +55,11 @@ fn of(doing: Doing) -> Vec<Case> {
         exhaustive || matches!(way, Way::Retry | Way::Rollback) || point == first || point == 4
     };
     (first..=7)
-        .flat_map(|point| Way::ALL.into_iter().map(move |way| Case { doing, point, way }))
+        .flat_map(|point| {
+            Way::ALL
+                .into_iter()
+                .map(move |way| Case { doing, point, way })
+        })
         .filter(|case| runs(case.point, case.way))
         .collect()
 }
@@ -80,9 +92,17 @@ matrix! {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_operation_broken_with_its_effects_made_goes_on_and_back_on_postgresql() {
-    let Some(ground) = Ground::new(Kind::Postgres, Place::simulated().await).await else { return };
+    let Some(ground) = Ground::new(Kind::Postgres, Place::simulated().await).await else {
+        return;
+    };
     let ways = [Way::Retry, Way::Rollback];
-    let with = |doing: Doing| ways.map(|way| Case { doing, point: 4, way });
+    let with = |doing: Doing| {
+        ways.map(|way| Case {
+            doing,
+            point: 4,
+            way,
+        })
+    };
     let cases: Vec<Case> = Doing::ALL.into_iter().flat_map(with).collect();
     all(World::on(ground).await, &cases).await;
 }

@@ -9,14 +9,22 @@ use serde_json::json;
 
 async fn on_both(cases: &[Case]) {
     all(World::simple().await, cases).await;
-    let Some(ground) = Ground::new(Kind::Postgres, Place::simulated().await).await else { return };
+    let Some(ground) = Ground::new(Kind::Postgres, Place::simulated().await).await else {
+        return;
+    };
     all(World::on(ground).await, cases).await;
 }
 
 fn cases(doing: &[Doing], points: &[u8], way: Way) -> Vec<Case> {
     doing
         .iter()
-        .flat_map(|doing| points.iter().map(|point| Case { doing: *doing, point: *point, way }))
+        .flat_map(|doing| {
+            points.iter().map(|point| Case {
+                doing: *doing,
+                point: *point,
+                way,
+            })
+        })
         .collect()
 }
 
@@ -40,36 +48,68 @@ async fn a1(world: World) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a1_fail_retry_fail_retry_rollback_is_a_legal_history() {
     a1(World::simple().await).await;
-    let Some(ground) = Ground::new(Kind::Postgres, Place::simulated().await).await else { return };
+    let Some(ground) = Ground::new(Kind::Postgres, Place::simulated().await).await else {
+        return;
+    };
     a1(World::on(ground).await).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a2_a_scale_out_is_retried_with_nothing_but_its_plan() {
-    on_both(&cases(&[Doing::ScaleOut], &[1, 2, 3, 4, 5, 6, 7], Way::Retry)).await;
+    on_both(&cases(
+        &[Doing::ScaleOut],
+        &[1, 2, 3, 4, 5, 6, 7],
+        Way::Retry,
+    ))
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a3_a_terminate_is_retried_after_a_failure_at_every_point() {
-    on_both(&cases(&[Doing::Terminate], &[0, 1, 2, 3, 4, 5, 6, 7], Way::Retry)).await;
+    on_both(&cases(
+        &[Doing::Terminate],
+        &[0, 1, 2, 3, 4, 5, 6, 7],
+        Way::Retry,
+    ))
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a4_resource_changes_after_any_number_of_retries_are_those_of_a_run_that_never_failed() {
-    on_both(&cases(&[Doing::ScaleOut, Doing::Instantiate], &[4, 5], Way::RetryTwice)).await;
+    on_both(&cases(
+        &[Doing::ScaleOut, Doing::Instantiate],
+        &[4, 5],
+        Way::RetryTwice,
+    ))
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a5_an_operation_that_failed_before_its_first_effect_is_retried_like_any_other() {
-    on_both(&cases(&[Doing::Instantiate, Doing::HealOne, Doing::Terminate], &[1], Way::RetryTwice)).await;
+    on_both(&cases(
+        &[Doing::Instantiate, Doing::HealOne, Doing::Terminate],
+        &[1],
+        Way::RetryTwice,
+    ))
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a6_a_removal_of_what_is_gone_is_done_and_nothing_else_goes_in_its_place() {
-    on_both(&cases(&[Doing::ScaleIn, Doing::HealOne], &[2, 4, 5], Way::Retry)).await;
+    on_both(&cases(
+        &[Doing::ScaleIn, Doing::HealOne],
+        &[2, 4, 5],
+        Way::Retry,
+    ))
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a7_a_creation_of_what_is_already_ours_is_done() {
-    on_both(&cases(&[Doing::Instantiate], &[3, 4, 5, 6], Way::RetryTwice)).await;
+    on_both(&cases(
+        &[Doing::Instantiate],
+        &[3, 4, 5, 6],
+        Way::RetryTwice,
+    ))
+    .await;
 }
