@@ -1,5 +1,7 @@
 //! `cairn serve`.
 
+mod accept;
+
 use super::{asked_to_end, log_to_stderr};
 use crate::cli::ServeFlags;
 use crate::settings::Settings;
@@ -53,11 +55,7 @@ async fn serve(parts: Parts, listener: TcpListener) -> anyhow::Result<()> {
     let tasks = parts.start(&stop);
     tracing::info!(%address, "ready");
     let ends = stop.clone();
-    let server = spawn("http", async move {
-        axum::serve(listener, router)
-            .with_graceful_shutdown(ends.cancelled_owned())
-            .await
-    });
+    let server = spawn("http", accept::accept(listener, router, ends));
     asked_to_end().await?;
     tracing::info!("asked to end");
     stop.cancel();
