@@ -27,6 +27,7 @@ const ALL: [&str; 7] = ["replay", "unit", "read", "many", "cluster", "idle", "st
 
 fn main() -> anyhow::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
+    cairn::speak_tls();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     if let [name, database, id, port] = arguments.as_slice()
         && name == read::BARE
