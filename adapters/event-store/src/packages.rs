@@ -5,7 +5,7 @@ use crate::error::{commit, port};
 use crate::pieces::{self, Pieces};
 use crate::seal::Sealer;
 use crate::states;
-use cairn_db::{Database, DbError, Row, args};
+use cairn_db::{Database, DbError, Row, Tx, args};
 use cairn_domain::ids::{VnfPkgId, VnfdId};
 use cairn_domain::ports::{OnboardingState, PackageRecord, PortError, PortResult};
 use cairn_domain::problem::Problem;
@@ -57,52 +57,43 @@ impl PackageStore {
     ///
     /// `Refused` 409 when another ONBOARDED package has its vnfdId; `Unavailable`.
     pub async fn update(&self, record: &PackageRecord, from: OnboardingState) -> PortResult<bool> {
-        let changed = self
-            .database
-            .execute(
-                "UPDATE packages SET state = $2, vnfd_id = $3, record = $4 \
-                 WHERE id = $1 AND state = $5",
-                args![
-                    record.id.as_str(),
-                    state_name(record.onboarding_state),
-                    vnfd_id(record),
-                    written(record)?,
-                    state_name(from),
-                ],
-            )
-            .await;
-        match changed {
-            Ok(changed) => Ok(changed == 1),
-            // The one constraint that this statement can violate: one ONBOARDED package for each VNFD.
-            Err(DbError::Constraint { .. }) => {
-                let id = vnfd_id(record).unwrap_or_default();
-                Err(refused(
-                    409,
-                    &format!("a package with vnfdId {id} is onboarded already"),
-                ))
-            }
-            Err(other) => Err(port(other)),
-        }
+        let mut tx = self.database.begin().await.map_err(port)?;
+        let changed = change(&mut tx, record, from).await?;
+        tx.commit().await.map_err(commit)?;
+        Ok(changed)
     }
 
-    /// Keeps the content, in place of any before.
+    /// Replaces a record that is in the state `from` and keeps its content, both or neither: of two uploads at one
+    /// time the slower one must not put its content under the record of the other. `false` as in
+    /// [`PackageStore::update`].
     ///
     /// # Errors
     ///
-    /// `Refused` 413 above 512 MiB; `Unavailable`.
-    pub async fn put_content(&self, id: &VnfPkgId, bytes: &[u8]) -> PortResult<()> {
+    /// `Refused` 413 above 512 MiB, and 409 as in [`PackageStore::update`]; `Unavailable`.
+    pub async fn onboard(
+        &self,
+        record: &PackageRecord,
+        from: OnboardingState,
+        bytes: &[u8],
+    ) -> PortResult<bool> {
         pieces::check_size(bytes)?;
+        let id = record.id.as_str();
         let mut tx = self.database.begin().await.map_err(port)?;
+        if !change(&mut tx, record, from).await? {
+            tx.rollback().await.map_err(port)?;
+            return Ok(false);
+        }
         tx.execute(
             "DELETE FROM package_chunks WHERE package_id = $1",
-            args![id.as_str()],
+            args![id],
         )
         .await
         .map_err(port)?;
         Pieces::Package
-            .write(&mut tx, &self.sealer, id.as_str(), bytes)
+            .write(&mut tx, &self.sealer, id, bytes)
             .await?;
-        tx.commit().await.map_err(commit)
+        tx.commit().await.map_err(commit)?;
+        Ok(true)
     }
 
     /// The content; `None` where there is none.
@@ -208,6 +199,35 @@ impl PackageStore {
             tx.execute(sql, args![id.as_str()]).await.map_err(port)?;
         }
         tx.commit().await.map_err(commit)
+    }
+}
+
+/// Replaces a record that is in the state `from`, and so locks its row until the transaction ends.
+async fn change(tx: &mut Tx, record: &PackageRecord, from: OnboardingState) -> PortResult<bool> {
+    let changed = tx
+        .execute(
+            "UPDATE packages SET state = $2, vnfd_id = $3, record = $4 \
+             WHERE id = $1 AND state = $5",
+            args![
+                record.id.as_str(),
+                state_name(record.onboarding_state),
+                vnfd_id(record),
+                written(record)?,
+                state_name(from),
+            ],
+        )
+        .await;
+    match changed {
+        Ok(changed) => Ok(changed == 1),
+        // The one constraint that this statement can violate: one ONBOARDED package for each VNFD.
+        Err(DbError::Constraint { .. }) => {
+            let id = vnfd_id(record).unwrap_or_default();
+            Err(refused(
+                409,
+                &format!("a package with vnfdId {id} is onboarded already"),
+            ))
+        }
+        Err(other) => Err(port(other)),
     }
 }
 

@@ -156,9 +156,8 @@ impl Packages for StoredPackages {
                 return Ok(after);
             }
         };
-        self.store.put_content(id, &csar).await?;
         let after = onboarded(&before, &package);
-        match self.store.update(&after, from).await {
+        match self.store.onboard(&after, from, &csar).await {
             Ok(true) => Ok(after),
             Ok(false) => Err(refused(409, format!("package {id} has content already"))),
             Err(PortError::Refused(problem)) => {

@@ -61,22 +61,16 @@ async fn a_package_is_kept_changed_and_deleted() {
         assert_eq!(packages.content(&id).await.unwrap(), None);
 
         let content = vec![5; 700_000];
-        packages.put_content(&id, &vec![1; 300_000]).await.unwrap();
-        packages.put_content(&id, &content).await.unwrap();
-        assert!(packages.content(&id).await.unwrap() == Some(content));
         let done = onboarded("pkg-2");
+        let onboard = async |from, bytes: &[u8]| packages.onboard(&done, from, bytes).await;
+        assert!(!onboard(OnboardingState::Processing, b"x").await.unwrap());
+        assert_eq!(packages.content(&id).await.unwrap(), None);
+        assert!(onboard(OnboardingState::Created, &content).await.unwrap());
         assert!(
-            !packages
-                .update(&done, OnboardingState::Processing)
-                .await
-                .unwrap()
+            !onboard(OnboardingState::Created, &[1; 3000]).await.unwrap(),
+            "it was onboarded meanwhile"
         );
-        assert!(
-            packages
-                .update(&done, OnboardingState::Created)
-                .await
-                .unwrap()
-        );
+        assert!(packages.content(&id).await.unwrap() == Some(content));
         assert_eq!(
             packages
                 .by_vnfd(&VnfdId::parse("vnfd-1").unwrap())
@@ -117,7 +111,12 @@ async fn an_enabled_package_is_disabled_before_it_is_deleted() {
             ..disabled.clone()
         };
         packages.create(&enabled).await.unwrap();
-        packages.put_content(&id, b"csar").await.unwrap();
+        assert!(
+            packages
+                .onboard(&enabled, OnboardingState::Onboarded, b"csar")
+                .await
+                .unwrap()
+        );
         assert_eq!(status(packages.delete(&id).await), 409);
         assert!(
             packages
