@@ -214,8 +214,9 @@ impl WorkQueue for SqlWorkQueue {
 }
 
 impl SqlWorkQueue {
-    /// Changes those of the leases that the node still holds, and says which they are. Rows are locked in one
-    /// order, so that a heartbeat and a release of one process cannot wait for each other.
+    /// Changes those of the leases that the node still holds, and says which they are: by their fence, for a process
+    /// may hold anew what it lost before, and whoever ends with the old lease must not give the new one back. Rows
+    /// are locked in one order, so that a heartbeat and a release of one process cannot wait for each other.
     async fn on_own(
         &self,
         node: &NodeId,
@@ -232,15 +233,16 @@ impl SqlWorkQueue {
         let mut ordered: Vec<&Lease> = leases.iter().collect();
         ordered.sort_by(|a, b| a.op.cmp(&b.op));
         for some in ordered.chunks(500) {
-            let names: Vec<String> = (2..some.len() + 2).map(|n| format!("${n}")).collect();
+            let names: Vec<String> = (0..some.len())
+                .map(|n| format!("(${}, ${})", n * 2 + 2, n * 2 + 3))
+                .collect();
             let mut args = args![node.as_str()];
-            args.extend(
-                some.iter()
-                    .map(|lease| cairn_db::Arg::from(lease.op.as_str())),
-            );
+            for lease in some {
+                args.extend(args![lease.op.as_str(), lease.fence]);
+            }
             let sql = format!(
                 "WITH own AS (SELECT op_id AS own_id FROM work WHERE owner = $1 AND needed = 1 \
-                 AND op_id IN ({}) ORDER BY op_id{lock}) \
+                 AND (op_id, fence) IN (VALUES {}) ORDER BY op_id{lock}) \
                  UPDATE work SET {change} FROM own WHERE op_id = own_id RETURNING op_id, fence",
                 names.join(", ")
             );

@@ -109,6 +109,11 @@ async fn an_expired_lease_is_taken_over_and_its_runner_is_fenced() {
             stores.work.owner(&op_id("o")).await.unwrap().is_some(),
             "not a's to release"
         );
+        stores.work.release(&node("b"), &old).await.unwrap();
+        assert!(
+            stores.work.owner(&op_id("o")).await.unwrap().is_some(),
+            "a lease of before gives nothing back"
+        );
         stores.work.release(&node("b"), &new).await.unwrap();
         assert!(matches!(
             fenced(&stores, &new[0]).await,
