@@ -91,10 +91,11 @@ impl Deliveries for SqlDeliveries {
     }
 
     async fn record(&self, delivery: &Delivery) -> PortResult<()> {
+        // A process that slept past its lease comes late with a failure; what another has delivered since stays.
         self.database
             .execute(
                 "UPDATE deliveries SET state = $2, tries = $3, last_tried_at = $4, last_answer = $5, \
-                 next_try_at = $6, leased_until = NULL WHERE id = $1",
+                 next_try_at = $6, leased_until = NULL WHERE id = $1 AND state = 'PENDING'",
                 args![
                     delivery.id.as_str(),
                     state_name(delivery.state),

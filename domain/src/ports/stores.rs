@@ -78,7 +78,7 @@ pub trait Deliveries: Send + Sync {
     /// `Unavailable`.
     async fn due(&self, now: Timestamp, limit: u32, lease_ms: u64) -> PortResult<Vec<Delivery>>;
 
-    /// Records what came of a try.
+    /// Records what came of a try. Of one that is not pending any more nothing changes.
     ///
     /// # Errors
     ///

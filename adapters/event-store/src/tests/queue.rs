@@ -170,6 +170,7 @@ async fn a_delivery_is_sent_again_by_hand_and_dropped_with_its_subscription() {
         let again = queue.due(at(5), 10, 60_000).await.unwrap();
         assert_eq!(ids(&again), ["d-s-1"], "the later one waits for it");
         queue.record(&done).await.unwrap();
+        queue.record(&owed("s", 1, "i")).await.unwrap();
         queue.drop_pending(&subscription).await.unwrap();
         let left = queue.of_subscription(&subscription).await.unwrap();
         assert_eq!(left, [done]);
