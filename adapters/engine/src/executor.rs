@@ -83,7 +83,15 @@ impl Executor {
                     info!(conflicts, %who, "decided on an old version, deciding again");
                     self.jitter(conflicts).await;
                 }
-                other => return other,
+                Ok(accepted) => return Ok(accepted),
+                // A repeat that overtook the answer to the first is no request of its own: what it met is what
+                // the first has done.
+                Err(failed) => {
+                    return match self.repeated(caller, request).await? {
+                        Some(repeated) => Ok(repeated),
+                        None => Err(failed),
+                    };
+                }
             }
         }
     }
@@ -176,7 +184,13 @@ impl Executor {
     }
 
     async fn write(&self, unit: Unit, accepted: Accepted) -> Result<Accepted, CommandError> {
+        let asked = unit.key.as_ref().map(|key| key.request_digest.clone());
         match self.ports.log.append(unit).await? {
+            Appended::Repeated(answer)
+                if asked.is_some_and(|digest| digest != answer.request_digest) =>
+            {
+                Err(other_request())
+            }
             Appended::Repeated(answer) => answer::decode(&answer),
             written @ Appended::Written(_) => {
                 if let Some(position) = last_position(&written) {
@@ -276,6 +290,13 @@ pub(crate) fn refused(error: UnitError) -> CommandError {
     }
 }
 
+fn other_request() -> CommandError {
+    CommandError::Invalid(Problem::new(
+        422,
+        "this Idempotency-Key came before with another request; use a fresh key",
+    ))
+}
+
 /// A refusal by a port that says what is wrong with the request is the answer to it.
 pub(crate) fn invalid(error: PortError) -> CommandError {
     match error {
@@ -301,10 +322,7 @@ impl Executor {
             return Ok(None);
         };
         if known.request_digest != asked.request_digest {
-            return Err(CommandError::Invalid(Problem::new(
-                422,
-                "this Idempotency-Key came before with another request; use a fresh key",
-            )));
+            return Err(other_request());
         }
         answer::decode(&known).map(Some)
     }
