@@ -8,7 +8,6 @@ use cairn_domain::lcm_op_occ::plan::{Action, StepResult, StepState};
 use cairn_domain::lcm_op_occ::{VnfLcmOpOcc, VnfLcmOpOccCommand};
 use cairn_domain::operation::OperationState;
 use cairn_domain::ports::{PortError, ReadModels, Scope, Unit};
-use cairn_domain::vnf_instance::VnfInstance;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -99,7 +98,7 @@ async fn scope(runner: &Runner, op: &VnfLcmOpOcc) -> Result<Option<Scope>, PortE
         access,
         instance: instance.id.clone(),
         operation: op.id.clone(),
-        known_operations: known(&instance),
+        known_operations: instance.operations.clone(),
         recorded_uids: recorded_uids(&instance, op),
         package_digest: String::new(),
         namespace: op
@@ -107,11 +106,8 @@ async fn scope(runner: &Runner, op: &VnfLcmOpOcc) -> Result<Option<Scope>, PortE
             .as_ref()
             .map_or_else(String::new, |plan| plan.namespace.clone()),
         take_over: false,
+        look_only: true,
     }))
-}
-
-fn known(instance: &VnfInstance) -> Vec<cairn_domain::ids::VnfLcmOpOccId> {
-    instance.operations.clone()
 }
 
 async fn advise(runner: &Runner, op: &VnfLcmOpOcc, reason: String) -> Result<(), UnitError> {

@@ -119,7 +119,7 @@ pub(crate) async fn look(
             continue;
         }
         in_the_way.extend(
-            one(session, at, &live, &mut around)
+            one(session, scope, at, &live, &mut around)
                 .await
                 .map_err(|e| e.reading(&name))?,
         );
@@ -134,6 +134,7 @@ pub(crate) async fn look(
 /// What is in the way of one object.
 async fn one(
     session: &Session,
+    scope: &Scope,
     at: &Located,
     live: &Value,
     around: &mut Surroundings,
@@ -166,7 +167,7 @@ async fn one(
     }
     let none = Pods::default();
     let pods = around.pods.get(&namespace).unwrap_or(&none);
-    if at.kind.is("apps", "StatefulSet") {
+    if at.kind.is("apps", "StatefulSet") && !scope.look_only {
         unstick(session, live, pods).await?;
     }
     let mut found = roots::workload(live, &waiting, pods, events);

@@ -17,6 +17,7 @@ pub(crate) fn scope() -> Scope {
         package_digest: "digest".into(),
         namespace: "ns".into(),
         take_over: false,
+        look_only: false,
     }
 }
 

@@ -28,6 +28,8 @@ pub struct Scope {
     pub namespace: String,
     /// The user lets a retry take fields from other managers.
     pub take_over: bool,
+    /// A halted operation is looked at: waits help nothing along, and nothing is written.
+    pub look_only: bool,
 }
 
 /// A manifest that is to be looked at before the first write.

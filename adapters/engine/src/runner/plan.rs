@@ -193,6 +193,7 @@ impl Work {
             package_digest: record.and_then(|r| r.checksum).unwrap_or_default(),
             namespace,
             take_over: op.additional.take_over,
+            look_only: false,
         }))
     }
 

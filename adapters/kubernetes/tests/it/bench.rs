@@ -56,6 +56,7 @@ fn scope(case: &str, namespace: &str) -> Scope {
         package_digest: "d1".into(),
         namespace: namespace.to_owned(),
         take_over: false,
+        look_only: false,
     }
 }
 
