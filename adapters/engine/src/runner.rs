@@ -136,6 +136,7 @@ impl Runner {
         if room == 0 {
             return;
         }
+        let asked = Instant::now();
         let claimed = match self.ports.work.claim(&self.settings.node, room).await {
             Ok(claimed) => claimed,
             Err(failed) => {
@@ -146,14 +147,19 @@ impl Runner {
         for lease in claimed {
             info!(lcm_op_occ.id = %lease.op, fence = lease.fence, "claimed");
             let lost = stop.child_token();
-            let task = spawn("operation", self.clone().own(lease.clone(), lost.clone()));
-            running.insert(lease.op.clone(), Running { lease, lost, task });
+            let own = self.clone().own(lease.clone(), lost.clone(), asked);
+            let task = spawn("operation", own);
+            let one = Running { lease, lost, task };
+            if let Some(before) = running.insert(one.lease.op.clone(), one) {
+                // Its lease ran out and came back to this process; no heartbeat would tell it any more.
+                before.lost.cancel();
+            }
         }
     }
 
     /// Works on one operation until it rests, then gives the lease back.
-    async fn own(self: Arc<Self>, lease: Lease, lost: CancellationToken) {
-        let worked = spawn("work", work::work(self.clone(), lease.clone(), lost)).await;
+    async fn own(self: Arc<Self>, lease: Lease, lost: CancellationToken, asked: Instant) {
+        let worked = spawn("work", work::work(self.clone(), lease.clone(), lost, asked)).await;
         let reason = match worked {
             Ok(Some(work::Ended::Rests | work::Ended::Lost)) => None,
             Ok(Some(work::Ended::Unworkable(reason))) => Some(reason),

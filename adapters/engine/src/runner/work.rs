@@ -4,7 +4,7 @@ use super::Runner;
 use super::waits::Patience;
 use crate::faults::{Fired, Place};
 use crate::unit::{Session, UnitError, fenced};
-use cairn_domain::ids::VnfLcmOpOccId;
+use cairn_domain::ids::{VnfLcmOpOccId, VnfdId};
 use cairn_domain::lcm_op_occ::next::{Next, next};
 use cairn_domain::lcm_op_occ::{self, VnfLcmOpOcc, VnfLcmOpOccCommand as Command};
 use cairn_domain::operation::{CancelMode, ErrorPoint, OperationState, Params};
@@ -51,22 +51,27 @@ pub(super) struct Work {
     pub(super) patience: Patience,
     /// The rollback for which the cluster was found to be the right one, by when it began.
     pub(super) cluster_known: Option<Timestamp>,
-    /// When the operation was claimed.
+    /// When the lease was asked for: before that it cannot have run.
     claimed: Instant,
     /// The last error point whose faults were fired, with its try.
     fired: Option<(u32, ErrorPoint)>,
     conflicts: u32,
 }
 
-/// Works on an operation until it rests.
-pub async fn work(runner: Arc<Runner>, lease: Lease, lost: CancellationToken) -> Ended {
+/// Works on an operation until it rests. `claimed` is when its lease was asked for.
+pub async fn work(
+    runner: Arc<Runner>,
+    lease: Lease,
+    lost: CancellationToken,
+    claimed: Instant,
+) -> Ended {
     let mut work = Work {
         runner,
         lease,
         lost,
         patience: Patience::default(),
         cluster_known: None,
-        claimed: Instant::now(),
+        claimed,
         fired: None,
         conflicts: 0,
     };
@@ -108,7 +113,7 @@ impl Work {
                 self.decide(session, Command::CarryOutCancel { at: self.now() })
                     .await?;
             }
-            Next::SeekGrant => self.seek_grant(session).await?,
+            Next::SeekGrant => Box::pin(self.seek_grant(session)).await?,
             Next::ReachPoint(point) => {
                 self.decide(
                     session,
@@ -122,7 +127,13 @@ impl Work {
             Next::Plan => self.plan(&op, &instance).await?,
             Next::Run(steps) | Next::Undo(steps) => self.run_steps(&op, &instance, &steps).await?,
             Next::Complete => {
-                let product = self.product(&op).await?;
+                let product = match self.product(&op).await? {
+                    Ok(product) => product,
+                    Err(problem) => {
+                        self.end_try(None, problem).await?;
+                        return Ok(true);
+                    }
+                };
                 let session = session.with_product(product);
                 self.decide(session, Command::Complete { at: self.now() })
                     .await?;
@@ -309,34 +320,33 @@ impl Work {
         Ok(())
     }
 
-    /// The product that a `MODIFY_INFO` of `vnfdId` leads to.
-    async fn product(&self, op: &VnfLcmOpOcc) -> Result<Option<VnfProduct>, Stop> {
+    /// The product that a `MODIFY_INFO` of `vnfdId` leads to. Its package was there when the request came; gone
+    /// since, the operation ends with that problem.
+    async fn product(&self, op: &VnfLcmOpOcc) -> Result<Result<Option<VnfProduct>, Problem>, Stop> {
         let Params::ModifyInfo { changes } = &op.params else {
-            return Ok(None);
+            return Ok(Ok(None));
         };
         let Some(named) = changes.get("vnfdId").and_then(serde_json::Value::as_str) else {
-            return Ok(None);
+            return Ok(Ok(None));
         };
-        let unworkable = |why: String| Stop::Unworkable(why);
-        let id = cairn_domain::ids::VnfdId::parse(named).map_err(|e| unworkable(e.to_string()))?;
+        let id = VnfdId::parse(named).map_err(|e| Stop::Unworkable(e.to_string()))?;
         let record = self
-            .runner
-            .ports
-            .packages
-            .by_vnfd(&id)
-            .await
-            .map_err(|e| unworkable(e.to_string()))?
-            .ok_or_else(|| unworkable(format!("no onboarded package has the VNFD {id}")))?;
-        let vnfd = record
-            .vnfd
-            .ok_or_else(|| unworkable("its package has no VNFD".into()))?;
-        Ok(Some(VnfProduct {
-            vnfd_id: id,
-            vnf_pkg_id: record.id,
-            vnf_provider: vnfd.provider,
-            vnf_product_name: vnfd.product_name,
-            vnf_software_version: vnfd.software_version,
-            vnfd_version: vnfd.descriptor_version,
+            .read(|| self.runner.ports.packages.by_vnfd(&id))
+            .await?;
+        let product = record.and_then(|record| {
+            let vnfd = record.vnfd?;
+            Some(VnfProduct {
+                vnfd_id: id.clone(),
+                vnf_pkg_id: record.id,
+                vnf_provider: vnfd.provider,
+                vnf_product_name: vnfd.product_name,
+                vnf_software_version: vnfd.software_version,
+                vnfd_version: vnfd.descriptor_version,
+            })
+        });
+        Ok(product.map(Some).ok_or_else(|| {
+            let detail = format!("vnfdId: no onboarded package has the VNFD {id} any more");
+            Problem::new(422, detail)
         }))
     }
 
