@@ -54,6 +54,19 @@ impl ConfiguredCluster {
         Self(Source::Kubeconfig(path.as_ref().to_owned()))
     }
 
+    /// Reads the kubeconfig, if that is what it is made from, so that a wrong path or a broken file shows at the start
+    /// and not in the first operation. The cluster itself is not called: it may answer later.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the file.
+    pub async fn check(&self) -> Result<(), BoxError> {
+        match &self.0 {
+            Source::Kubeconfig(path) => from_kubeconfig(path).await.map(drop).map_err(Into::into),
+            Source::InProcess { .. } | Source::Direct { .. } => Ok(()),
+        }
+    }
+
     /// A cluster in this process, such as the router of the simulated one, and the bearer token that it demands.
     #[must_use]
     pub fn in_process<S, B>(service: S, token: Option<Secret>) -> Self

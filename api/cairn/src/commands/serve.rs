@@ -6,9 +6,10 @@ use super::{asked_to_end, log_to_stderr};
 use crate::cli::ServeFlags;
 use crate::settings::Settings;
 use crate::wiring::{Options, Parts, default_vim, open};
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use cairn_api_types::PublicUrl;
 use cairn_engine::supervised::spawn;
+use futures::future::{join_all, select_all};
 use std::process::ExitCode;
 use std::time::Duration;
 use tokio::net::TcpListener;
@@ -38,12 +39,17 @@ pub async fn run(flags: ServeFlags) -> anyhow::Result<ExitCode> {
         .clone()
         .unwrap_or_else(|| format!("http://{address}"));
     let public_url = PublicUrl::parse(&public_url).context("--public-url")?;
+    let vim = default_vim(&settings);
+    if let Some(vim) = &vim {
+        let checked = vim.cluster.check().await;
+        checked.map_err(|error| anyhow!("--kubeconfig: {error}"))?;
+    }
     let opened = open(&settings.store).await?;
     let options = Options {
         public_url,
         crash: Box::new(|| std::process::abort()),
     };
-    let parts = Parts::wire(&settings, opened, default_vim(&settings), options).await?;
+    let parts = Parts::wire(&settings, opened, vim, options).await?;
     serve(parts, listener).await?;
     Ok(ExitCode::SUCCESS)
 }
@@ -52,21 +58,32 @@ async fn serve(parts: Parts, listener: TcpListener) -> anyhow::Result<()> {
     let stop = CancellationToken::new();
     let router = parts.router();
     let address = listener.local_addr()?;
-    let tasks = parts.start(&stop);
+    let mut tasks = parts.start(&stop);
     tracing::info!(%address, "ready");
     let ends = stop.clone();
-    let server = spawn("http", accept::accept(listener, router, ends));
-    asked_to_end().await?;
-    tracing::info!("asked to end");
-    stop.cancel();
-    let all = async {
-        futures::future::join_all(tasks).await;
-        server.await
+    tasks.push(spawn("http", async move {
+        if let Err(error) = accept::accept(listener, router, ends).await {
+            tracing::error!(%error, "the HTTP server failed");
+        }
+    }));
+    // None of them ends before it is asked to. Without its runner, or whatever else died, the process would look
+    // alive and leave operations stuck: it ends instead, and what it worked on goes on from its journal.
+    let died = tokio::select! {
+        asked = asked_to_end() => asked.map(|()| None)?,
+        (_, index, _) = select_all(tasks.iter_mut()) => Some(index),
     };
-    match tokio::time::timeout(GRACE, all).await {
-        Ok(Ok(Some(ended))) => ended.context("the HTTP server")?,
-        Ok(Ok(None) | Err(_)) => anyhow::bail!("the HTTP server ended by panic"),
+    match died {
+        Some(index) => drop(tasks.swap_remove(index)),
+        None => tracing::info!("asked to end"),
+    }
+    stop.cancel();
+    match tokio::time::timeout(GRACE, join_all(tasks)).await {
+        Ok(all) if all.iter().all(|one| matches!(one, Ok(Some(())))) => {}
+        Ok(_) => tracing::warn!("not every part of the server ended well"),
         Err(_) => tracing::warn!("some connections did not end in time"),
+    }
+    if died.is_some() {
+        anyhow::bail!("a part of the server ended by itself (the log says why); start it again");
     }
     tracing::info!("ended");
     Ok(())

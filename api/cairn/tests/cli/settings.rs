@@ -65,6 +65,15 @@ fn a_wrong_setting_is_named_before_anything_is_made() {
             vec!["--listen", &listen, "--public-url", "nowhere"],
             "--public-url",
         ),
+        (
+            vec!["--listen", &listen, "--kubeconfig", &missing],
+            "--kubeconfig",
+        ),
+        // The settings file is there, but it is no kubeconfig.
+        (
+            vec!["--listen", &listen, "--kubeconfig", &config],
+            "--kubeconfig",
+        ),
     ] {
         let said = fails(&[&["serve", "--data", &data], flags.as_slice()].concat());
         assert!(said.contains(named), "{flags:?}: {said}");
