@@ -82,6 +82,12 @@ async fn the_history_is_told_by_position() {
     assert_eq!(events[0]["type"], "OperationStarted");
     assert_eq!(events[0]["data"]["by"], "tester");
     server
+        .get(&format!(
+            "/cairn/v1/vnf_instances/{id}/history?at=2026-01-01T00:00:00Z"
+        ))
+        .await
+        .is_problem(400, "at is not a query parameter here");
+    server
         .get("/cairn/v1/vnf_instances/nosuch/history")
         .await
         .is_problem(404, "nosuch");

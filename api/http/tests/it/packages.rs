@@ -124,7 +124,7 @@ async fn uploads_are_checked_before_they_are_read() {
         .header("Content-Length", "300000000")
         .body(Body::from("PK"))
         .unwrap();
-    server.send(huge).await.is_problem(413, "268435456 bytes");
+    server.send(huge).await.is_problem(413, "67108864 bytes");
     server
         .patch(&path, &json!({"operationalState": "ON"}))
         .await
