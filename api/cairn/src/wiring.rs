@@ -140,6 +140,7 @@ impl Parts {
         options: Options,
     ) -> anyhow::Result<Self> {
         let node = NodeId::parse(RandomIds.fresh())?;
+        tracing::info!(%node, "the name of this process, as `owner` of an operation tells it");
         let Opened {
             database,
             stores,

@@ -17,9 +17,12 @@ impl Query {
             };
             if !known.contains(&name.as_str()) {
                 let name: String = name.chars().take(80).collect();
+                let known = match known {
+                    [] => "there are none".to_owned(),
+                    known => format!("known are {}", known.join(", ")),
+                };
                 return Err(bad(format!(
-                    "{name} is not a query parameter here; known are {}",
-                    known.join(", ")
+                    "{name} is not a query parameter here; {known}"
                 )));
             }
             if parameters.iter().any(|(other, _)| *other == name) {
