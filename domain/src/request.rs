@@ -7,9 +7,9 @@ use crate::clocks::Clocks;
 use crate::operation::{AdditionalParams, Leftovers, Levels, Operation, Params};
 use crate::problem::Problem;
 use crate::secret::{SealedSecret, SecretRef, seal};
-use crate::vim::{VimConnectionInfo, is_secret_member};
+use crate::vim::{VimConnectionInfo, seal_vims};
 use crate::vnf_instance::{Standing, VnfInstance};
-use crate::vnfd::{Flavour, LevelTarget, OutOfRange, Vnfd, is_sensitive};
+use crate::vnfd::{Flavour, LevelTarget, OutOfRange, Vnfd, is_listed, is_sensitive};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
@@ -28,14 +28,15 @@ pub fn seal_request(
 ) -> Vec<SealedSecret> {
     let mut sealed = Vec::new();
     for (name, member) in body.iter_mut() {
-        let is_secret: &dyn Fn(&str) -> bool = match name.as_str() {
-            "vimConnectionInfo" => &is_secret_member,
+        sealed.extend(match name.as_str() {
+            "vimConnectionInfo" => seal_vims(member, fresh),
             "additionalParams" => {
-                &|name| !name.starts_with("cairn.") && is_sensitive(name, sensitive)
+                let is_secret =
+                    |name: &str| !name.starts_with("cairn.") && is_sensitive(name, sensitive);
+                seal(member, &is_secret, fresh)
             }
-            _ => &|name| sensitive.iter().any(|s| s == name),
-        };
-        sealed.extend(seal(member, is_secret, fresh));
+            _ => seal(member, &|name| is_listed(name, sensitive), fresh),
+        });
     }
     sealed
 }

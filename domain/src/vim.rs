@@ -1,15 +1,13 @@
 //! Where a VNF runs: `vimConnectionInfo` (SOL003 4.4.1.6) and registered VIMs.
 
 use crate::ids::VimId;
-use crate::secret::{Secret, SecretRef, reference};
+use crate::secret::{SealedSecret, Secret, SecretRef, reference, seal};
+use crate::vnfd::is_sensitive;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// The types of VIM that Cairn drives (SOL003 annex), with the synonym that Tacker's clients send.
 pub const VIM_TYPES: [&str; 2] = ["ETSINFV.KUBERNETES.V_1", "kubernetes"];
-
-/// Members of `accessInfo` that are secrets; all others may be shown in no answer either, but are not sealed.
-pub const SECRET_MEMBERS: [&str; 3] = ["bearer_token", "client_key", "password"];
 
 /// A VIM as it is registered or sent: JSON members as SOL003 names them, secrets sealed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -193,10 +191,30 @@ impl VimConnectionInfo {
     }
 }
 
-/// Whether a member of `accessInfo` is sealed: those known as secrets, and whatever sounds like one.
-#[must_use]
-pub fn is_secret_member(name: &str) -> bool {
-    SECRET_MEMBERS.contains(&name) || crate::vnfd::is_sensitive(name, &[])
+/// Takes the secrets out of an `accessInfo`: everything but the certificate, which every handshake shows. What is not
+/// read may be a credential of any name.
+pub fn seal_access(
+    access_info: &mut Value,
+    fresh: &mut dyn FnMut() -> SecretRef,
+) -> Vec<SealedSecret> {
+    seal(access_info, &|name| name != "client_certificate", fresh)
+}
+
+/// Takes the secrets out of a `vimConnectionInfo` map. The keys of the entries are names that users chose, and hide
+/// nothing, whatever they sound like.
+pub fn seal_vims(vims: &mut Value, fresh: &mut dyn FnMut() -> SecretRef) -> Vec<SealedSecret> {
+    let mut sealed = Vec::new();
+    for entry in vims.as_object_mut().into_iter().flat_map(Map::values_mut) {
+        let access = entry
+            .as_object_mut()
+            .and_then(|members| members.remove("accessInfo"));
+        sealed.extend(seal(entry, &|name| is_sensitive(name, &[]), fresh));
+        if let (Some(mut access), Some(members)) = (access, entry.as_object_mut()) {
+            sealed.extend(seal_access(&mut access, fresh));
+            members.insert("accessInfo".to_owned(), access);
+        }
+    }
+    sealed
 }
 
 fn text(members: &Map<String, Value>, name: &'static str) -> Result<Option<String>, InvalidVim> {

@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 use crate::clocks::Clocks;
 
 pub use flavour::{Aspect, Flavour, InstantiationLevel, LevelTarget, Vdu};
-pub use sensitive::is_sensitive;
+pub use sensitive::{is_listed, is_sensitive};
 
 /// Name of a deployment flavour (`flavourId`, SOL003 5.5.2.4).
 pub type FlavourId = String;

@@ -371,9 +371,10 @@ fn the_clock_of_the_request_wins_over_that_of_the_package() {
 #[test]
 fn secrets_leave_the_body_before_it_is_kept() {
     let mut body = json!({
-        "vimConnectionInfo": {"a": {"accessInfo": {"bearer_token": "t1", "client_key": "k1"}}},
+        "vimConnectionInfo": {"keystone": {"vimType": "kubernetes", "accessInfo":
+            {"bearer_token": "t1", "client_key": "k1", "passphrase": "w1", "client_certificate": "PEM"}}},
         "additionalParams": {"dbPassword": "p1", "pin": "1234", "cairn.takeOver": true, "size": 3},
-        "extensions": {"pin": "5678", "colour": "red"},
+        "extensions": {"PIN": "5678", "colour": "red"},
     });
     let members = body.as_object_mut().unwrap();
     let mut serial = 0;
@@ -383,8 +384,10 @@ fn secrets_leave_the_body_before_it_is_kept() {
     });
     let mut texts: Vec<&str> = sealed.iter().map(|(_, secret)| secret.reveal()).collect();
     texts.sort_unstable();
-    assert_eq!(texts, ["1234", "5678", "k1", "p1", "t1"]);
+    assert_eq!(texts, ["1234", "5678", "k1", "p1", "t1", "w1"]);
     let kept = body.to_string();
     assert!(texts.iter().all(|text| !kept.contains(text)), "{kept}");
-    assert!(kept.contains("red") && kept.contains("cairn.takeOver"));
+    for open in ["red", "cairn.takeOver", "kubernetes", "PEM"] {
+        assert!(kept.contains(open), "{open} in {kept}");
+    }
 }

@@ -3,16 +3,22 @@
 /// Sounds of a secret: a name that contains one of these, in any case, is never shown.
 const SOUNDS: [&str; 4] = ["password", "secret", "token", "key"];
 
-/// Whether the value under `name` is a secret: `listed` is the VNFD's `cairn.sensitive`, in which
-/// upper and lower case count as the same, and `a.b` also hides the member `b`.
+/// Whether the value under `name` is a secret, by its sound or because it is listed.
 #[must_use]
 pub fn is_sensitive(name: &str, listed: &[String]) -> bool {
+    let lower = name.to_lowercase();
+    SOUNDS.iter().any(|sound| lower.contains(sound)) || is_listed(name, listed)
+}
+
+/// Whether `name` is listed as secret: `listed` is the VNFD's `cairn.sensitive`, in which upper and lower case count as
+/// the same, and `a.b` also hides the member `b`.
+#[must_use]
+pub fn is_listed(name: &str, listed: &[String]) -> bool {
     let name = name.to_lowercase();
-    SOUNDS.iter().any(|sound| name.contains(sound))
-        || listed.iter().any(|entry| {
-            let entry = entry.to_lowercase();
-            entry == name || entry.rsplit('.').next() == Some(name.as_str())
-        })
+    listed.iter().any(|entry| {
+        let entry = entry.to_lowercase();
+        entry == name || entry.rsplit('.').next() == Some(name.as_str())
+    })
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@ use axum::extract::{Path, State};
 use cairn_api_types::cairn::VimDto;
 use cairn_api_types::request::VIM_REGISTRATION;
 use cairn_domain::ids::VimId;
-use cairn_domain::secret::{SealedSecret, SecretRef, seal};
-use cairn_domain::vim::{VimConnectionInfo, is_secret_member};
+use cairn_domain::secret::{SealedSecret, SecretRef};
+use cairn_domain::vim::{VimConnectionInfo, seal_access};
 use serde_json::{Map, Value};
 
 use crate::answer::{Answer, created, no_content, ok};
@@ -68,9 +68,7 @@ fn parse(
     body.insert("vimId".to_owned(), Value::String(id.to_string()));
     let mut secrets = Vec::new();
     if let Some(access) = body.get_mut("accessInfo") {
-        secrets = seal(access, &is_secret_member, &mut || {
-            SecretRef(app.ids.fresh())
-        });
+        secrets = seal_access(access, &mut || SecretRef(app.ids.fresh()));
     }
     let info = VimConnectionInfo::parse(&Value::Object(body))
         .map_err(|error| ApiError::new(422, error.to_string()))?;

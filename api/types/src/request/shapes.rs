@@ -28,7 +28,7 @@ const fn sol(name: &'static str, members: &'static [Member]) -> Shape {
     }
 }
 
-/// What of `accessInfo` is read; further members are kept, sealed where they sound like secrets.
+/// What of `accessInfo` is read; further members are kept sealed.
 const ACCESS_INFO: Kind = Kind::Object(&[
     optional("bearer_token", Kind::Text),
     optional("client_certificate", Kind::Text),
