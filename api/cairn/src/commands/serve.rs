@@ -72,9 +72,11 @@ async fn serve(parts: Parts, listener: TcpListener) -> anyhow::Result<()> {
         asked = asked_to_end() => asked.map(|()| None)?,
         (_, index, _) = select_all(tasks.iter_mut()) => Some(index),
     };
-    match died {
-        Some(index) => drop(tasks.swap_remove(index)),
-        None => tracing::info!("asked to end"),
+    if let Some(index) = died {
+        // Its end was seen; a handle is asked once only.
+        drop(tasks.swap_remove(index));
+    } else {
+        tracing::info!("asked to end");
     }
     stop.cancel();
     match tokio::time::timeout(GRACE, join_all(tasks)).await {
