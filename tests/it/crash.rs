@@ -95,6 +95,12 @@ impl Story {
             let body = Doing::Instantiate.body(&namespace);
             self.world().complete(&id, "instantiate", &body).await;
         }
+        if doing == Doing::Heal {
+            // Somebody deleted what a heal makes again, and its rollback takes away.
+            let at = (namespace.as_str(), "settings");
+            let gone = self.ground.place.sim().delete(("v1", "ConfigMap"), at);
+            gone.expect("the object was there");
+        }
         self.ground.place.sim().clear_requests();
         (id, namespace)
     }
@@ -282,6 +288,7 @@ crashes! {
     a_terminate_goes_on_after_a_crash_around_any_effect: at_every_step(Terminate),
     the_rollback_of_an_instantiate_goes_on_after_a_crash: at_every_undo_step(Instantiate),
     the_rollback_of_a_scale_goes_on_after_a_crash: at_every_undo_step(Scale),
+    the_rollback_of_a_heal_goes_on_after_a_crash: at_every_undo_step(Heal),
     the_rollback_of_a_terminate_goes_on_after_a_crash: at_every_undo_step(Terminate),
 }
 

@@ -88,6 +88,7 @@ impl Place {
                 std::env::var_os(WITHOUT_CLUSTER).is_some(),
                 "set {KUBECONFIG} to the kubeconfig that tests/cluster/up wrote, or {WITHOUT_CLUSTER}=1"
             );
+            eprintln!("left out, as {WITHOUT_CLUSTER} says: this needs the real cluster");
             return None;
         };
         let kubeconfig = PathBuf::from(path);
