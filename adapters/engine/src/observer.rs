@@ -3,11 +3,12 @@
 
 use crate::runner::{Runner, recorded_uids};
 use crate::unit::{Session, UnitError};
-use cairn_domain::ids::Tenant;
+use cairn_domain::ids::{Tenant, VnfLcmOpOccId};
 use cairn_domain::lcm_op_occ::plan::{Action, StepResult, StepState};
 use cairn_domain::lcm_op_occ::{VnfLcmOpOcc, VnfLcmOpOccCommand};
 use cairn_domain::operation::OperationState;
 use cairn_domain::ports::{PortError, ReadModels, Scope, Unit};
+use cairn_domain::vnf_instance::ClaimPhase;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -33,18 +34,19 @@ pub async fn observe(
             () = stop.cancelled() => return,
             () = tokio::time::sleep(PERIOD) => {}
         }
-        let halted = match reads.op_occs(&tenant).await {
-            Ok(rows) => rows,
+        // By their instances: of operations there are ever more, and hardly one is halted.
+        let halted: Vec<VnfLcmOpOccId> = match reads.instances(&tenant).await {
+            Ok(rows) => rows
+                .into_iter()
+                .filter_map(|row| row.state.claim)
+                .filter(|claim| claim.phase == ClaimPhase::Halted)
+                .map(|claim| claim.op)
+                .collect(),
             Err(failed) => {
                 warn!(error = %failed, "halted operations cannot be listed now");
                 continue;
             }
         };
-        let halted: Vec<VnfLcmOpOcc> = halted
-            .into_iter()
-            .map(|row| row.state)
-            .filter(|op| op.state == OperationState::FailedTemp && op.advice.is_none())
-            .collect();
         first = if first >= halted.len() { 0 } else { first };
         for op in halted.iter().skip(first).take(ROUND) {
             tokio::select! {
@@ -56,9 +58,19 @@ pub async fn observe(
     }
 }
 
-async fn look(runner: &Runner, op: &VnfLcmOpOcc) {
-    let Some(action) = waited_for(op) else { return };
-    let scope = match scope(runner, op).await {
+async fn look(runner: &Runner, id: &VnfLcmOpOccId) {
+    let op = match runner.ports.log.op_occ(id).await {
+        Ok(Some((op, _))) if is_to_be_looked_at(&op) => op,
+        Ok(_) => return,
+        Err(failed) => {
+            debug!(lcm_op_occ.id = %id, error = %failed, "cannot look now");
+            return;
+        }
+    };
+    let Some(action) = waited_for(&op) else {
+        return;
+    };
+    let scope = match scope(runner, &op).await {
         Ok(Some(scope)) => scope,
         Ok(None) => return,
         Err(failed) => {
@@ -74,9 +86,13 @@ async fn look(runner: &Runner, op: &VnfLcmOpOcc) {
         return;
     };
     let reason = format!("{} is ready now; a retry would succeed", action.subject());
-    if let Err(failed) = advise(runner, op, reason).await {
+    if let Err(failed) = advise(runner, &op, reason).await {
         debug!(lcm_op_occ.id = %op.id, error = %failed, "the operation moved on meanwhile");
     }
+}
+
+fn is_to_be_looked_at(op: &VnfLcmOpOcc) -> bool {
+    op.state == OperationState::FailedTemp && op.advice.is_none()
 }
 
 /// The wait that ended the try: only waits are looked at, for they write nothing.
