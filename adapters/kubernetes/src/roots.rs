@@ -7,6 +7,9 @@ use crate::readiness::Waiting;
 use cairn_domain::waits::Obstacle;
 use serde_json::Value;
 
+/// Where a Deployment and its `ReplicaSet`s say which template they are of.
+const REVISION: &str = "/metadata/annotations/deployment.kubernetes.io~1revision";
+
 /// Pods that are told of one workload at most.
 const TOLD: usize = 5;
 
@@ -31,6 +34,7 @@ pub(crate) fn workload(
     let mut found: Vec<Obstacle> = mine
         .iter()
         .filter(|pod| !json::deleting(pod) && !is_over(pod) && !json::holds(pod, "Ready"))
+        .filter(|pod| !is_outdated(object, pods, pod))
         // A pod of a Job that runs is on its way, ready or not.
         .filter(|pod| kind != "Job" || json::text(pod, "/status/phase") != "Running")
         .filter_map(|pod| self::pod(pod, events))
@@ -98,6 +102,40 @@ fn told(object: &str, source: &str, reason: &str, message: &str, progress: u32) 
         message: message.into(),
         progress,
     }
+}
+
+/// Whether a pod is of a template that its workload had before. The rollout takes it away, so what is wrong with it
+/// must not end the wait for the pods that are to come.
+fn is_outdated(object: &Value, pods: &Pods, pod: &Value) -> bool {
+    let kind = json::text(object, "/kind");
+    if !matches!(kind, "Deployment" | "StatefulSet" | "DaemonSet") {
+        return false;
+    }
+    // Before the controller has seen the newest template, no pod can be of it.
+    if json::number(object, "/status/observedGeneration")
+        < json::number(object, "/metadata/generation")
+    {
+        return true;
+    }
+    match kind {
+        "Deployment" => pods
+            .controllers_of(json::uid(object))
+            .filter(|set| pods.belongs(json::uid(pod), json::uid(set)))
+            .any(|set| differ(json::text(set, REVISION), json::text(object, REVISION))),
+        // With a partition, or if only a deletion moves them, pods stay as they are.
+        "StatefulSet" => {
+            json::text(object, "/spec/updateStrategy/type") != "OnDelete"
+                && json::count(object, "/spec/updateStrategy/rollingUpdate/partition") == 0
+                && json::label(pod, "controller-revision-hash")
+                    .is_some_and(|hash| differ(hash, json::text(object, "/status/updateRevision")))
+        }
+        _ => false,
+    }
+}
+
+/// Whether two revisions are known and are not the same.
+fn differ(one: &str, other: &str) -> bool {
+    !one.is_empty() && !other.is_empty() && one != other
 }
 
 /// Pods that ended are leftovers, which controllers replace.
@@ -360,5 +398,45 @@ mod tests {
             workload(&set, &waiting, &pods, &[event])[0].reason,
             "RollingOut"
         );
+    }
+
+    #[test]
+    fn a_pod_of_an_older_template_is_not_in_the_way() {
+        let revision = |n: &str| json!({"deployment.kubernetes.io/revision": n});
+        let owned_by = |kind: &str, uid: &str| json!([{"kind": kind, "uid": uid}]);
+        let set = |uid: &str, n: &str| {
+            json!({"kind": "ReplicaSet", "metadata": {"uid": uid, "annotations": revision(n),
+            "ownerReferences": owned_by("Deployment", "d")}})
+        };
+        let broken = |name: &str, set: &str, reason: &str| {
+            let mut pod = waiting_pod(reason, "");
+            pod["metadata"]["name"] = json!(name);
+            pod["metadata"]["uid"] = json!(name);
+            pod["metadata"]["ownerReferences"] = owned_by("ReplicaSet", set);
+            pod
+        };
+        let pods = Pods::from_parts(
+            vec![
+                broken("old", "s1", "InvalidImageName"),
+                broken("new", "s2", "ContainerCreating"),
+            ],
+            vec![set("s1", "1"), set("s2", "2")],
+            String::new(),
+        );
+        let waiting = Waiting {
+            reason: "RollingOut".into(),
+            message: "0 of 1".into(),
+            progress: 0,
+        };
+        let reasons = |observed: i64, newest: &str| -> Vec<String> {
+            let deployment = json!({"kind": "Deployment", "metadata": {"name": "x", "uid": "d", "generation": 2,
+                "annotations": revision(newest)}, "status": {"observedGeneration": observed}});
+            let found = workload(&deployment, &waiting, &pods, &[]);
+            found.into_iter().map(|o| o.reason).collect()
+        };
+        assert_eq!(reasons(2, "2"), ["ContainerCreating"]);
+        assert_eq!(reasons(2, "1"), ["InvalidImageName"]);
+        // Nobody knows yet which template is the newest.
+        assert_eq!(reasons(1, "1"), ["RollingOut"]);
     }
 }

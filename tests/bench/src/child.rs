@@ -52,7 +52,9 @@ impl Server {
         let data = data.display().to_string();
         let mut arguments = vec!["serve", "--listen", &listen, "--data", &data];
         arguments.extend(more);
-        let client = reqwest::Client::builder().timeout(Duration::from_secs(30)).build()?;
+        let client = reqwest::Client::builder()
+            .timeout(Duration::from_secs(30))
+            .build()?;
         let base = format!("http://{listen}");
         let began = Instant::now();
         let child = spawn(&arguments)?;
@@ -66,14 +68,22 @@ impl Server {
             }
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
-        Ok(Self { child, base, ready_after: began.elapsed(), client })
+        Ok(Self {
+            child,
+            base,
+            ready_after: began.elapsed(),
+            client,
+        })
     }
 
     /// Its resident memory, in bytes.
     pub fn resident(&self) -> anyhow::Result<u64> {
         let pid = self.child.id().context("the server has ended")?;
         let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
-        let line = status.lines().find(|l| l.starts_with("VmRSS:")).context("no VmRSS")?;
+        let line = status
+            .lines()
+            .find(|l| l.starts_with("VmRSS:"))
+            .context("no VmRSS")?;
         let kib = line.split_whitespace().nth(1).context("no VmRSS")?;
         Ok(kib.parse::<u64>()? * 1024)
     }
@@ -93,15 +103,28 @@ impl Server {
             bail!("POST {path}: {status} {}", answer.text().await?);
         }
         let location = location.context("no Location")?;
-        Ok(location.to_str()?.rsplit('/').next().unwrap_or_default().to_owned())
+        Ok(location
+            .to_str()?
+            .rsplit('/')
+            .next()
+            .unwrap_or_default()
+            .to_owned())
     }
 
     /// State of an operation.
     pub async fn state(&self, op: &str) -> anyhow::Result<String> {
         let url = format!("{}/vnflcm/v2/vnf_lcm_op_occs/{op}", self.base);
-        let answer = self.client.get(url).header("Version", "2.0.0").send().await?;
+        let answer = self
+            .client
+            .get(url)
+            .header("Version", "2.0.0")
+            .send()
+            .await?;
         let body: Value = answer.error_for_status()?.json().await?;
-        Ok(body["operationState"].as_str().unwrap_or_default().to_owned())
+        Ok(body["operationState"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned())
     }
 
     /// Onboards a package; its vnfdId.
@@ -110,14 +133,20 @@ impl Server {
     }
 
     /// Creates and begins to instantiate; ids of instance and operation.
-    pub async fn instantiate(&self, vnfd: &str, namespace: &str) -> anyhow::Result<(String, String)> {
+    pub async fn instantiate(
+        &self,
+        vnfd: &str,
+        namespace: &str,
+    ) -> anyhow::Result<(String, String)> {
         let create = serde_json::json!({"vnfdId": vnfd});
         let id = self.post("/vnflcm/v2/vnf_instances", &create).await?;
         let body = serde_json::json!({
             "flavourId": "simple",
             "additionalParams": {"namespace": namespace}
         });
-        let op = self.post(&format!("/vnflcm/v2/vnf_instances/{id}/instantiate"), &body).await?;
+        let op = self
+            .post(&format!("/vnflcm/v2/vnf_instances/{id}/instantiate"), &body)
+            .await?;
         Ok((id, op))
     }
 

@@ -9,7 +9,9 @@ use anyhow::Context;
 use futures::future::try_join_all;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Namespace;
-use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, GroupVersionKind, Patch, PatchParams};
+use kube::api::{
+    Api, ApiResource, DeleteParams, DynamicObject, GroupVersionKind, Patch, PatchParams,
+};
 use kube::runtime::wait::await_condition;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -48,7 +50,11 @@ pub async fn measure() -> anyhow::Result<Report> {
     let (ours, theirs) = (median(ours), median(theirs));
     Ok(Report {
         name: "instantiate of 5 objects, real",
-        figures: format!("{:.0} ms against {:.0} ms bare", ours * 1000.0, theirs * 1000.0),
+        figures: format!(
+            "{:.0} ms against {:.0} ms bare",
+            ours * 1000.0,
+            theirs * 1000.0
+        ),
         ratio: ours / theirs,
         limit: 1.15,
         good: Good::AtMost,
@@ -69,7 +75,10 @@ async fn bare(client: &kube::Client, namespace: &str) -> anyhow::Result<()> {
     }
     let workloads: Api<Deployment> = Api::namespaced(client.clone(), namespace);
     let waits = ["front", "back"].map(|name| {
-        tokio::time::timeout(DEADLINE, await_condition(workloads.clone(), name, is_available))
+        tokio::time::timeout(
+            DEADLINE,
+            await_condition(workloads.clone(), name, is_available),
+        )
     });
     for waited in try_join_all(waits).await? {
         waited?;

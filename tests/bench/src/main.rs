@@ -26,9 +26,14 @@ use report::Report;
 const ALL: [&str; 7] = ["replay", "unit", "read", "many", "cluster", "idle", "start"];
 
 fn main() -> anyhow::Result<()> {
-    let arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
+    let arguments: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|a| a != "--bench")
+        .collect();
     cairn::speak_tls();
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
     if let [name, database, id, port] = arguments.as_slice()
         && name == read::BARE
     {
@@ -57,6 +62,9 @@ async fn run(name: &str) -> anyhow::Result<Vec<Report>> {
         "cluster" => Ok(vec![cluster::measure().await?]),
         "idle" => Ok(vec![start::idle().await?]),
         "start" => start::measure().await,
-        other => bail!("there is no benchmark {other:?}; there are: {}", ALL.join(", ")),
+        other => bail!(
+            "there is no benchmark {other:?}; there are: {}",
+            ALL.join(", ")
+        ),
     }
 }

@@ -39,10 +39,15 @@ pub async fn cluster(kubeconfig: &Path) -> anyhow::Result<kube::Client> {
 pub async fn namespace(client: &kube::Client, name: &str) -> anyhow::Result<()> {
     let namespaces: Api<Namespace> = Api::all(client.clone());
     let namespace = Namespace {
-        metadata: ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() },
+        metadata: ObjectMeta {
+            name: Some(name.to_owned()),
+            ..ObjectMeta::default()
+        },
         ..Namespace::default()
     };
-    namespaces.create(&PostParams::default(), &namespace).await?;
+    namespaces
+        .create(&PostParams::default(), &namespace)
+        .await?;
     Ok(())
 }
 
@@ -52,8 +57,13 @@ pub async fn measure() -> anyhow::Result<Vec<Report>> {
     let kubeconfig = data.path().join("kubeconfig");
     let listen = format!("127.0.0.1:{}", free_port()?);
     let file = kubeconfig.display().to_string();
-    let mut simulated =
-        spawn(&["simcluster", "--listen", &listen, "--write-kubeconfig", &file])?;
+    let mut simulated = spawn(&[
+        "simcluster",
+        "--listen",
+        &listen,
+        "--write-kubeconfig",
+        &file,
+    ])?;
     let began = Instant::now();
     while !kubeconfig.exists() {
         if began.elapsed() > Duration::from_secs(10) {
@@ -84,7 +94,12 @@ pub async fn measure() -> anyhow::Result<Vec<Report>> {
 }
 
 async fn instantiate_all(server: &Server, vnfd: &str) -> anyhow::Result<(f64, Duration)> {
-    let probe = server.post("/vnflcm/v2/vnf_instances", &serde_json::json!({"vnfdId": vnfd})).await?;
+    let probe = server
+        .post(
+            "/vnflcm/v2/vnf_instances",
+            &serde_json::json!({"vnfdId": vnfd}),
+        )
+        .await?;
     let url = format!("{}/vnflcm/v2/vnf_instances/{probe}", server.base);
     let done = CancellationToken::new();
     let watching = watch(server.client.clone(), url, done.clone());
@@ -101,7 +116,10 @@ async fn instantiate_all(server: &Server, vnfd: &str) -> anyhow::Result<(f64, Du
     };
     let (seconds, mut taken) = tokio::try_join!(working, watching)?;
     taken.sort_unstable();
-    let p99 = taken.get(taken.len() * 99 / 100).copied().context("nothing was read meanwhile")?;
+    let p99 = taken
+        .get(taken.len() * 99 / 100)
+        .copied()
+        .context("nothing was read meanwhile")?;
     Ok((seconds, p99))
 }
 

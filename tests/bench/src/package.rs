@@ -31,7 +31,13 @@ pub fn manifests() -> Vec<Value> {
     let config = json!({
         "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "config"}, "data": {"a": "b"}
     });
-    vec![config, service("front"), service("back"), workload("front"), workload("back")]
+    vec![
+        config,
+        service("front"),
+        service("back"),
+        workload("front"),
+        workload("back"),
+    ]
 }
 
 /// The CSAR.
@@ -48,7 +54,10 @@ pub fn csar() -> anyhow::Result<Vec<u8>> {
     fs::write(root.join("bench.mf"), MANIFEST)?;
     fs::write(root.join("Definitions/vnfd.yaml"), VNFD)?;
     for (place, manifest) in manifests().iter().enumerate() {
-        fs::write(root.join(format!("Files/kubernetes/{place}.json")), manifest.to_string())?;
+        fs::write(
+            root.join(format!("Files/kubernetes/{place}.json")),
+            manifest.to_string(),
+        )?;
     }
     cairn_packages::build(root).context("the package of the benchmarks")
 }

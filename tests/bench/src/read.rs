@@ -20,8 +20,13 @@ const ROUNDS: usize = 5;
 
 /// The bare server: one row by id, its JSON as it lies there.
 pub async fn bare(database: &str, id: &str, port: u16) -> anyhow::Result<()> {
-    let options = SqliteConnectOptions::new().filename(database).read_only(true);
-    let pool = SqlitePoolOptions::new().max_connections(5).connect_with(options).await?;
+    let options = SqliteConnectOptions::new()
+        .filename(database)
+        .read_only(true);
+    let pool = SqlitePoolOptions::new()
+        .max_connections(5)
+        .connect_with(options)
+        .await?;
     let app = axum::Router::new()
         .route("/{id}", axum::routing::get(bare_row))
         .with_state(pool);
@@ -54,7 +59,12 @@ pub async fn measure() -> anyhow::Result<Report> {
     let database = data.path().join("cairn.db");
     let port = free_port()?;
     let mut bare = tokio::process::Command::new(std::env::current_exe()?)
-        .args([BARE, &database.display().to_string(), &id, &port.to_string()])
+        .args([
+            BARE,
+            &database.display().to_string(),
+            &id,
+            &port.to_string(),
+        ])
         .stderr(Stdio::null())
         .kill_on_drop(true)
         .spawn()?;
@@ -80,9 +90,16 @@ pub async fn measure() -> anyhow::Result<Report> {
 
 async fn answers(url: &str) -> anyhow::Result<()> {
     let began = Instant::now();
-    let client = reqwest::Client::builder().timeout(Duration::from_secs(5)).build()?;
+    let client = reqwest::Client::builder()
+        .timeout(Duration::from_secs(5))
+        .build()?;
     while began.elapsed() < Duration::from_secs(10) {
-        if client.get(url).send().await.is_ok_and(|a| a.status().is_success()) {
+        if client
+            .get(url)
+            .send()
+            .await
+            .is_ok_and(|a| a.status().is_success())
+        {
             return Ok(());
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
@@ -91,7 +108,9 @@ async fn answers(url: &str) -> anyhow::Result<()> {
 }
 
 async fn rate(url: &str) -> anyhow::Result<f64> {
-    let client = reqwest::Client::builder().timeout(Duration::from_secs(30)).build()?;
+    let client = reqwest::Client::builder()
+        .timeout(Duration::from_secs(30))
+        .build()?;
     let began = Instant::now();
     let clients = (0..CLIENTS).map(|_| {
         let client = client.clone();

@@ -53,14 +53,20 @@ enum Kind {
 async fn on_fresh(admin: &str, kind: Kind) -> anyhow::Result<f64> {
     let name = format!("cairn_bench_{}", uuid::Uuid::now_v7().simple());
     let mut server = PgConnection::connect(admin).await?;
-    sqlx::query(&format!("CREATE DATABASE {name}")).execute(&mut server).await?;
-    let (base, _) = admin.rsplit_once('/').context("CAIRN_TEST_POSTGRES names no database")?;
+    sqlx::query(&format!("CREATE DATABASE {name}"))
+        .execute(&mut server)
+        .await?;
+    let (base, _) = admin
+        .rsplit_once('/')
+        .context("CAIRN_TEST_POSTGRES names no database")?;
     let url = format!("{base}/{name}");
     let seconds = match kind {
         Kind::Ours => run_ours(&url).await,
         Kind::Bare => run_bare(&url).await,
     };
-    sqlx::query(&format!("DROP DATABASE {name} WITH (FORCE)")).execute(&mut server).await?;
+    sqlx::query(&format!("DROP DATABASE {name} WITH (FORCE)"))
+        .execute(&mut server)
+        .await?;
     let units = u32::try_from(UNITS * TASKS as u64)?;
     Ok(f64::from(units) / seconds?)
 }
@@ -89,7 +95,9 @@ async fn run_ours(url: &str) -> anyhow::Result<f64> {
         }
     }
     let began = Instant::now();
-    let tasks = pairs.into_iter().map(|pair| ours(stores.events.clone(), projections.clone(), pair));
+    let tasks = pairs
+        .into_iter()
+        .map(|pair| ours(stores.events.clone(), projections.clone(), pair));
     try_join_all(tasks).await?;
     let seconds = began.elapsed().as_secs_f64();
     database.close().await;
@@ -101,7 +109,12 @@ async fn begin(log: &dyn EventLog, n: usize) -> anyhow::Result<Pair> {
     let instance_id = VnfInstanceId::parse(format!("instance-{n}"))?;
     let mut op_events = op().instantiate().begun().history();
     for event in &mut op_events {
-        if let VnfLcmOpOccEvent::OperationStarted { id, vnf_instance_id, .. } = event {
+        if let VnfLcmOpOccEvent::OperationStarted {
+            id,
+            vnf_instance_id,
+            ..
+        } = event
+        {
             id.clone_from(&op_id);
             vnf_instance_id.clone_from(&instance_id);
         }
@@ -112,8 +125,14 @@ async fn begin(log: &dyn EventLog, n: usize) -> anyhow::Result<Pair> {
             id.clone_from(&instance_id);
         }
     }
-    let op = op_events.iter().fold(None, lcm_op_occ::evolve).context("no operation")?;
-    let instance = instance_events.iter().fold(None, vnf_instance::evolve).context("no instance")?;
+    let op = op_events
+        .iter()
+        .fold(None, lcm_op_occ::evolve)
+        .context("no operation")?;
+    let instance = instance_events
+        .iter()
+        .fold(None, vnf_instance::evolve)
+        .context("no instance")?;
     let mut pair = Pair {
         op_version: u64::try_from(op_events.len())?,
         instance_version: u64::try_from(instance_events.len())?,
@@ -121,7 +140,10 @@ async fn begin(log: &dyn EventLog, n: usize) -> anyhow::Result<Pair> {
         instance,
         fence: 0,
     };
-    let mut unit = Unit { work: vec![WorkChange::Needed(op_id)], ..Unit::default() };
+    let mut unit = Unit {
+        work: vec![WorkChange::Needed(op_id)],
+        ..Unit::default()
+    };
     unit.appends = pair.appends(0, 0, op_events, instance_events);
     log.append(unit).await?;
     pair.fence = 0;
@@ -148,7 +170,10 @@ impl Pair {
                 stream: StreamId::VnfInstance(self.instance.id.clone()),
                 expected_version: instance_version,
                 vnf_instance_id: Some(self.instance.id.clone()),
-                events: instance_events.into_iter().map(EventBody::VnfInstance).collect(),
+                events: instance_events
+                    .into_iter()
+                    .map(EventBody::VnfInstance)
+                    .collect(),
                 state: StateAfter::VnfInstance(Box::new(self.instance.clone())),
             },
         ]
@@ -156,10 +181,21 @@ impl Pair {
 
     fn next(&mut self, n: u64) -> Unit {
         let at = self.op.start_time;
-        let told = VnfLcmOpOccEvent::OutcomeUnknown { at, step: 0, why: format!("unit {n}") };
-        let seen = VnfInstanceEvent::VnfcsObserved { at, vnfcs: self.instance.vnfcs().to_vec() };
-        let appends =
-            self.appends(self.op_version, self.instance_version, vec![told], vec![seen]);
+        let told = VnfLcmOpOccEvent::OutcomeUnknown {
+            at,
+            step: 0,
+            why: format!("unit {n}"),
+        };
+        let seen = VnfInstanceEvent::VnfcsObserved {
+            at,
+            vnfcs: self.instance.vnfcs().to_vec(),
+        };
+        let appends = self.appends(
+            self.op_version,
+            self.instance_version,
+            vec![told],
+            vec![seen],
+        );
         self.op_version += 1;
         self.instance_version += 1;
         Unit {
@@ -168,7 +204,10 @@ impl Pair {
                 request_digest: "digest".into(),
                 answer: "done".into(),
             }),
-            fence: Some(Fence { op: self.op.id.clone(), number: self.fence }),
+            fence: Some(Fence {
+                op: self.op.id.clone(),
+                number: self.fence,
+            }),
             appends,
             ..Unit::default()
         }
@@ -202,7 +241,12 @@ async fn run_bare(url: &str) -> anyhow::Result<f64> {
     let pool = PgPoolOptions::new().max_connections(5).connect(url).await?;
     let catching_up = Mutex::new(());
     let began = Instant::now();
-    try_join_all(pairs.into_iter().map(|pair| bare(&pool, &catching_up, pair))).await?;
+    try_join_all(
+        pairs
+            .into_iter()
+            .map(|pair| bare(&pool, &catching_up, pair)),
+    )
+    .await?;
     Ok(began.elapsed().as_secs_f64())
 }
 
@@ -210,8 +254,18 @@ async fn bare(pool: &PgPool, catching_up: &Mutex<()>, pair: Pair) -> anyhow::Res
     let op_state = serde_json::to_string(&pair.op)?;
     let instance_state = serde_json::to_string(&pair.instance)?;
     let bodies = [
-        ("VnfLcmOpOcc", pair.op.id.as_str(), &op_state, pair.op_version),
-        ("VnfInstance", pair.instance.id.as_str(), &instance_state, pair.instance_version),
+        (
+            "VnfLcmOpOcc",
+            pair.op.id.as_str(),
+            &op_state,
+            pair.op_version,
+        ),
+        (
+            "VnfInstance",
+            pair.instance.id.as_str(),
+            &instance_state,
+            pair.instance_version,
+        ),
     ];
     for n in 0..UNITS {
         let head = unit(pool, &pair, &bodies, n).await?;
@@ -240,16 +294,20 @@ async fn unit(
         .fetch_optional(&mut *tx)
         .await?;
     for (kind, id, _, _) in bodies {
-        sqlx::query("SELECT max(sequence) FROM events WHERE aggregate_type = $1 AND aggregate_id = $2")
-            .bind(kind)
-            .bind(id)
-            .fetch_one(&mut *tx)
-            .await?;
-    }
-    let head: i64 = sqlx::query("UPDATE log_position SET position = position + 2 WHERE id = 1 RETURNING position")
+        sqlx::query(
+            "SELECT max(sequence) FROM events WHERE aggregate_type = $1 AND aggregate_id = $2",
+        )
+        .bind(kind)
+        .bind(id)
         .fetch_one(&mut *tx)
-        .await?
-        .try_get(0)?;
+        .await?;
+    }
+    let head: i64 = sqlx::query(
+        "UPDATE log_position SET position = position + 2 WHERE id = 1 RETURNING position",
+    )
+    .fetch_one(&mut *tx)
+    .await?
+    .try_get(0)?;
     for (kind, id, state, version) in bodies {
         sqlx::query(
             "INSERT INTO states (aggregate_type, aggregate_id, version, schema_version, state) VALUES ($1, $2, $3, 1, $4) ON CONFLICT (aggregate_type, aggregate_id) DO UPDATE SET version = excluded.version, state = excluded.state",
@@ -274,13 +332,17 @@ async fn unit(
         .execute(&mut *tx)
         .await?;
     }
-    sqlx::query("SELECT pg_notify('cairn', $1)").bind(head.to_string()).execute(&mut *tx).await?;
+    sqlx::query("SELECT pg_notify('cairn', $1)")
+        .bind(head.to_string())
+        .execute(&mut *tx)
+        .await?;
     tx.commit().await?;
     Ok(head)
 }
 
 /// An event of the size that is appended by the other side.
-const PAYLOAD: &str = r#"{"OutcomeUnknown":{"at":"2026-01-01T00:00:00.000Z","step":0,"why":"unit 10"}}"#;
+const PAYLOAD: &str =
+    r#"{"OutcomeUnknown":{"at":"2026-01-01T00:00:00.000Z","step":0,"why":"unit 10"}}"#;
 
 async fn catch_up(
     pool: &PgPool,
@@ -297,7 +359,9 @@ async fn catch_up(
     if from >= head {
         return Ok(());
     }
-    sqlx::query("SELECT position FROM log_position").fetch_one(pool).await?;
+    sqlx::query("SELECT position FROM log_position")
+        .fetch_one(pool)
+        .await?;
     let events = sqlx::query(
         "SELECT position, aggregate_type, aggregate_id, sequence, payload::text, vnf_instance_id FROM events WHERE position > $1 ORDER BY position LIMIT 500",
     )
@@ -332,18 +396,27 @@ async fn catch_up(
         } else {
             ("vnf_lcm_op_occs", op_state)
         };
-        sqlx::query(&format!("SELECT state, version, position FROM {table} WHERE id = $1"))
-            .bind(&id)
-            .fetch_optional(&mut *tx)
-            .await?;
-        sqlx::query(&format!("UPDATE {table} SET position = $2, state = $3 WHERE id = $1"))
-            .bind(&id)
-            .bind(position)
-            .bind(state)
-            .execute(&mut *tx)
-            .await?;
+        sqlx::query(&format!(
+            "SELECT state, version, position FROM {table} WHERE id = $1"
+        ))
+        .bind(&id)
+        .fetch_optional(&mut *tx)
+        .await?;
+        sqlx::query(&format!(
+            "UPDATE {table} SET position = $2, state = $3 WHERE id = $1"
+        ))
+        .bind(&id)
+        .bind(position)
+        .bind(state)
+        .execute(&mut *tx)
+        .await?;
     }
-    for name in ["subscriptions", "timeline", "vnf_instances", "vnf_lcm_op_occs"] {
+    for name in [
+        "subscriptions",
+        "timeline",
+        "vnf_instances",
+        "vnf_lcm_op_occs",
+    ] {
         sqlx::query("UPDATE checkpoints SET position = $2 WHERE name = $1")
             .bind(name)
             .bind(last)
@@ -355,5 +428,8 @@ async fn catch_up(
 }
 
 async fn checkpoint(pool: &PgPool) -> anyhow::Result<i64> {
-    Ok(sqlx::query("SELECT min(position) FROM checkpoints").fetch_one(pool).await?.try_get(0)?)
+    Ok(sqlx::query("SELECT min(position) FROM checkpoints")
+        .fetch_one(pool)
+        .await?
+        .try_get(0)?)
 }

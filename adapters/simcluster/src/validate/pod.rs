@@ -26,7 +26,11 @@ pub(crate) fn spec(object: &Value, path: &str, policies: &[&str], causes: &mut V
     let mut volumes = volume_names(spec, path, causes);
     // A StatefulSet gives its pods a volume for each of its claims.
     let claims = json::list(object, "/spec/volumeClaimTemplates");
-    volumes.extend(claims.iter().map(|claim| json::text(claim, "/metadata/name").to_owned()));
+    volumes.extend(
+        claims
+            .iter()
+            .map(|claim| json::text(claim, "/metadata/name").to_owned()),
+    );
     let mut seen = BTreeSet::new();
     for list in ["initContainers", "containers"] {
         for (index, container) in json::list(spec, &format!("/{list}")).iter().enumerate() {

@@ -27,7 +27,10 @@ pub(super) async fn accept(
     stop: CancellationToken,
 ) -> std::io::Result<()> {
     let mut builder = Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD);
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD);
     let graceful = GracefulShutdown::new();
     let mut connections = JoinSet::new();
     loop {
