@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 const INSTANCES: usize = 200;
-const DEADLINE: Duration = Duration::from_secs(240);
+const DEADLINE: Duration = Duration::from_mins(4);
 
 /// Waits until an operation is COMPLETED; anything else final is an error.
 pub async fn completed(server: &Server, op: &str) -> anyhow::Result<()> {

@@ -390,26 +390,8 @@ async fn catch_up(
         .execute(&mut *tx)
         .await?;
     }
-    for ((kind, id), position) in rows {
-        let (table, state) = if kind == "VnfInstance" {
-            ("vnf_instances", instance_state)
-        } else {
-            ("vnf_lcm_op_occs", op_state)
-        };
-        sqlx::query(&format!(
-            "SELECT state, version, position FROM {table} WHERE id = $1"
-        ))
-        .bind(&id)
-        .fetch_optional(&mut *tx)
-        .await?;
-        sqlx::query(&format!(
-            "UPDATE {table} SET position = $2, state = $3 WHERE id = $1"
-        ))
-        .bind(&id)
-        .bind(position)
-        .bind(state)
-        .execute(&mut *tx)
-        .await?;
+    for (row, position) in rows {
+        show(&mut tx, &row, position, [op_state, instance_state]).await?;
     }
     for name in [
         "subscriptions",
@@ -432,4 +414,33 @@ async fn checkpoint(pool: &PgPool) -> anyhow::Result<i64> {
         .fetch_one(pool)
         .await?
         .try_get(0)?)
+}
+
+/// One row of a read model: read, folded, written.
+async fn show(
+    tx: &mut PgConnection,
+    (kind, id): &(String, String),
+    position: i64,
+    [op_state, instance_state]: [&str; 2],
+) -> anyhow::Result<()> {
+    let (table, state) = if kind == "VnfInstance" {
+        ("vnf_instances", instance_state)
+    } else {
+        ("vnf_lcm_op_occs", op_state)
+    };
+    sqlx::query(&format!(
+        "SELECT state, version, position FROM {table} WHERE id = $1"
+    ))
+    .bind(id)
+    .fetch_optional(&mut *tx)
+    .await?;
+    sqlx::query(&format!(
+        "UPDATE {table} SET position = $2, state = $3 WHERE id = $1"
+    ))
+    .bind(id)
+    .bind(position)
+    .bind(state)
+    .execute(&mut *tx)
+    .await?;
+    Ok(())
 }
