@@ -28,7 +28,15 @@ impl Dispatcher {
             let mut owed = Vec::new();
             for envelope in &page {
                 subscribers.fold(envelope);
-                self.owed_for(envelope, subscribers, &mut owed).await?;
+                match self.owed_for(envelope, subscribers, &mut owed).await {
+                    Ok(()) => {}
+                    // What cannot be read cannot be told either; it must not keep all else from being told.
+                    Err(PortError::Corrupt(why)) => tracing::error!(
+                        position = envelope.position, stream = %envelope.stream, %why,
+                        "no notification is sent of an event whose stream cannot be read"
+                    ),
+                    Err(other) => return Err(other),
+                }
             }
             self.ports
                 .deliveries
