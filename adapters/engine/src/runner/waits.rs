@@ -2,6 +2,7 @@
 
 use super::work::{Stop, Work};
 use crate::unit::Session;
+use cairn_domain::lcm_op_occ::event::Wait;
 use cairn_domain::lcm_op_occ::plan::Action;
 use cairn_domain::lcm_op_occ::{VnfLcmOpOcc, VnfLcmOpOccCommand as Command};
 use cairn_domain::ports::{Scope, Unit};
@@ -49,8 +50,10 @@ impl Patience {
         *self = Self::default();
     }
 
-    /// Takes in what is in the way now.
-    fn look(&mut self, obstacles: &[(Obstacle, Classified)], now: Timestamp) {
+    /// Takes in what is in the way now. At the first look after a takeover the clocks of the journal go on: a
+    /// process that is started again and again must not begin them anew each time.
+    fn look(&mut self, obstacles: &[(Obstacle, Classified)], recorded: &[Wait], now: Timestamp) {
+        let first = self.fewest.is_none();
         let forward = obstacles.iter().any(|(obstacle, _)| {
             self.progress
                 .get(&obstacle.object)
@@ -67,9 +70,12 @@ impl Patience {
         };
         self.steady.retain(|key, _| present(key));
         for (obstacle, _) in obstacles {
+            let known = recorded.iter().find(|wait| {
+                first && wait.object == obstacle.object && wait.reason == obstacle.reason
+            });
             self.steady
                 .entry((obstacle.source.clone(), obstacle.reason.clone()))
-                .or_insert(now);
+                .or_insert(known.map_or(now, |wait| wait.since));
         }
     }
 
@@ -144,8 +150,9 @@ impl Work {
             self.count_unclassified(obstacle, class);
         }
         let now = self.now();
-        self.patience.look(&classified, now);
         let mut session = self.session().await?;
+        let recorded = session.op().map_or(&[][..], |op| &op.waits);
+        self.patience.look(&classified, recorded, now);
         if let Err(refused) = session.decide(Command::Obstruct {
             at: now,
             obstacles: classified.clone(),
@@ -226,7 +233,7 @@ impl Work {
                 .record(event)
                 .map_err(|e| Stop::Unworkable(e.to_string()))?;
         }
-        // Any progress has begun the steady clock anew; so does a takeover by another process.
+        // Any progress has begun the steady clock anew.
         Ok(steady.plus_millis(class.clock_ms))
     }
 
