@@ -28,7 +28,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 /// Operations that one process works on at once.
-const CONCURRENCY: usize = 256;
+const CONCURRENCY: usize = 2048;
 
 /// The database with what lies in it, and the lock of its owner.
 pub struct Opened {
