@@ -20,6 +20,14 @@ const OVERLAID: [&str; 3] = [
     "vnfConfigurableProperties",
 ];
 
+/// The members of `additionalParams` that are Cairn's own.
+const OWN_PARAMS: [&str; 4] = [
+    "cairn.clocks",
+    "cairn.deleteVolumes",
+    "cairn.leftovers",
+    "cairn.takeOver",
+];
+
 /// Takes the secrets out of a request's body.
 pub fn seal_request(
     body: &mut Map<String, Value>,
@@ -362,6 +370,7 @@ fn additional(body: &Map<String, Value>, vnfd: &Vnfd) -> Result<AdditionalParams
         .map_err(|e| unprocessable(e.to_string()))?
         .unwrap_or_default();
     refuse_charts(members)?;
+    refuse_unknown(members)?;
     Ok(AdditionalParams {
         namespace: text(members, "namespace")?
             .filter(|n| !n.is_empty())
@@ -378,6 +387,20 @@ fn refuse_charts(members: &Map<String, Value>) -> Result<(), Problem> {
     match members.keys().find(|name| name.starts_with("helm_")) {
         Some(name) => Err(unprocessable(format!(
             "additionalParams.{name}: Helm charts are not supported; give manifests in lcm-kubernetes-def-files"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// A misspelt parameter would be passed over in silence, and volumes kept that were to go.
+fn refuse_unknown(members: &Map<String, Value>) -> Result<(), Problem> {
+    let unknown = members
+        .keys()
+        .find(|name| name.starts_with("cairn.") && !OWN_PARAMS.contains(&name.as_str()));
+    match unknown {
+        Some(name) => Err(unprocessable(format!(
+            "additionalParams.{name} is unknown; allowed: {}",
+            OWN_PARAMS.join(", ")
         ))),
         None => Ok(()),
     }

@@ -100,6 +100,10 @@ fn the_parameters_of_an_instantiate_are_refused_with_field_and_what_is_allowed()
                 "lcm-kubernetes-def-files must be a list of paths in the package",
             ),
             (
+                asked(&json!({"cairn.deletVolumes": true})),
+                "additionalParams.cairn.deletVolumes is unknown; allowed: cairn.clocks, cairn.deleteVolumes, cairn.leftovers, cairn.takeOver",
+            ),
+            (
                 asked(&json!({"helm_chart": "x"})),
                 "additionalParams.helm_chart: Helm charts are not supported; give manifests in lcm-kubernetes-def-files",
             ),
