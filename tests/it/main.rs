@@ -1,6 +1,8 @@
 //! The one integration binary. What a module tests is said at its head; what it stands on is `cairn-tests`.
 
 #[cfg(test)]
+mod advice;
+#[cfg(test)]
 mod architecture;
 #[cfg(test)]
 mod bad_input;
