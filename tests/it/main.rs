@@ -19,6 +19,8 @@ mod notifications;
 #[cfg(test)]
 mod operations;
 #[cfg(test)]
+mod rbac;
+#[cfg(test)]
 mod secrets;
 #[cfg(test)]
 mod seed_a;
