@@ -1,5 +1,5 @@
-//! The rights of `docs/rbac.yaml` are enough for every operation on the real cluster, and without any Cairn says
-//! which it lacks before it touches anything.
+//! The rights of `docs/rbac.yaml` are enough to instantiate, scale, heal, roll back and terminate on the real cluster,
+//! and without any Cairn says which it lacks before it touches anything.
 
 use crate::operations::{instantiate, level, nothing_left, probe, replicas, vnfcs};
 use crate::seed_c::vim;
