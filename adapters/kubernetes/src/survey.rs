@@ -339,6 +339,10 @@ async fn needs(
         for kind in &seen {
             needs.watching(kind, Some(namespace), &workload.to_string());
         }
+        if request.evicts {
+            let [pods, _] = &seen;
+            needs.evicting(pods, Some(namespace), &workload.to_string());
+        }
     }
     Ok(needs)
 }

@@ -16,6 +16,7 @@ pub fn survey_request(inputs: &Inputs<'_>) -> SurveyRequest {
         Params::Heal { vnfcs, .. } if vnfcs.is_empty() => heal_all(inputs),
         Params::Heal { .. } => SurveyRequest {
             workloads: workloads(inputs),
+            evicts: true,
             skip_dry_run: true,
             ..SurveyRequest::default()
         },
@@ -95,6 +96,7 @@ fn heal_all(inputs: &Inputs<'_>) -> SurveyRequest {
     SurveyRequest {
         items,
         workloads: workloads(inputs),
+        evicts: true,
         ..SurveyRequest::default()
     }
 }

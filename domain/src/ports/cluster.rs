@@ -54,6 +54,8 @@ pub struct SurveyRequest {
     pub workloads: Vec<(String, ObjectRef)>,
     /// Workloads whose replicas will be set: an autoscaler that targets one is reported.
     pub scaled: Vec<ObjectRef>,
+    /// Pods of the workloads will be evicted: the right to it is asked for.
+    pub evicts: bool,
     /// The dry-run is left out (nothing will be applied).
     pub skip_dry_run: bool,
 }

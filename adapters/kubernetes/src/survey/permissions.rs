@@ -79,6 +79,11 @@ impl Needs {
         }
     }
 
+    /// Evicting pods.
+    pub(crate) fn evicting(&mut self, pods: &Kind, namespace: Option<&str>, object: &str) {
+        self.add(pods, "eviction", namespace, "create", object);
+    }
+
     /// Setting replicas.
     pub(crate) fn scaling(&mut self, kind: &Kind, namespace: Option<&str>, object: &str) {
         for verb in ["get", "patch"] {
