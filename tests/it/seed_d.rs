@@ -65,11 +65,14 @@ const ROWS: &[Row] = &[
     },
     Row {
         name: "crash loop",
+        // With its readiness probe: without one a container that crashes counts as ready while it starts.
         package: || {
-            with_pods(
-                json!({"simcluster.cairn.dev/crash": "always"}),
-                "cairn.test/crash:1",
-            )
+            package().deployment("web", 1).last(|manifest| {
+                let template = &mut manifest["spec"]["template"];
+                template["metadata"]["annotations"] =
+                    json!({"simcluster.cairn.dev/crash": "always"});
+                template["spec"]["containers"][0]["image"] = json!("cairn.test/crash:1");
+            })
         },
         before: None,
         reasons: &["CrashLoopBackOff", "Error"],
