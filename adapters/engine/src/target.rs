@@ -46,39 +46,35 @@ impl Targets {
     }
 
     async fn of(&self, entry: &VimConnectionInfo) -> PortResult<ClusterAccess> {
+        let id = match self.direct(entry).await? {
+            Reached::At(access) => return Ok(access),
+            Reached::Named(id) => id,
+        };
+        match self.vims.get(&id).await? {
+            Some(info) => match self.direct(&info).await? {
+                Reached::At(access) => Ok(access),
+                // A registered VIM stands alone: it cannot point to another.
+                Reached::Named(_) => Err(unknown(&id)),
+            },
+            None if self.configured.contains(&id) => Ok(ClusterAccess::Configured(id)),
+            None => Err(unknown(&id)),
+        }
+    }
+
+    /// The address that an entry gives, with its credential, or the name of the VIM that it stands for.
+    async fn direct(&self, entry: &VimConnectionInfo) -> PortResult<Reached> {
         match target(entry)? {
             VimTarget::Direct {
                 endpoint,
                 ca_pem,
                 credential,
-            } => Ok(ClusterAccess::Direct {
+            } => Ok(Reached::At(ClusterAccess::Direct {
                 endpoint,
                 ca_pem,
                 credential: self.reveal(credential).await?,
-            }),
-            VimTarget::Registered(id) => self.registered(&id).await,
+            })),
+            VimTarget::Registered(id) => Ok(Reached::Named(id)),
         }
-    }
-
-    async fn registered(&self, id: &VimId) -> PortResult<ClusterAccess> {
-        if let Some(info) = self.vims.get(id).await? {
-            return match target(&info)? {
-                VimTarget::Direct {
-                    endpoint,
-                    ca_pem,
-                    credential,
-                } => Ok(ClusterAccess::Direct {
-                    endpoint,
-                    ca_pem,
-                    credential: self.reveal(credential).await?,
-                }),
-                VimTarget::Registered(_) => Err(unknown(id)),
-            };
-        }
-        if self.configured.contains(id) {
-            return Ok(ClusterAccess::Configured(id.clone()));
-        }
-        Err(unknown(id))
     }
 
     async fn reveal(&self, sealed: SealedCredential) -> PortResult<Credential> {
@@ -116,6 +112,14 @@ impl Targets {
         }
         Ok(())
     }
+}
+
+/// What an entry leads to.
+enum Reached {
+    /// A cluster by address.
+    At(ClusterAccess),
+    /// A VIM by name.
+    Named(VimId),
 }
 
 fn parse(entry: &Value) -> PortResult<VimConnectionInfo> {
