@@ -2,7 +2,7 @@
 
 use crate::dispatcher::{Dispatcher, DispatcherPorts};
 use crate::render::SolRenderer;
-use crate::tests::memory::{CountedIds, MemoryLog, MemoryQueue, Receivers, TickingClock};
+use crate::tests::memory::{CountedIds, MemoryLog, MemoryQueue, Receivers, TickingClock, until};
 use cairn_api_types::PublicUrl;
 use cairn_domain::operation::ErrorPoint;
 use cairn_domain::ports::{CallbackAnswer, DeliveryState, EventLog};
@@ -132,9 +132,7 @@ async fn one_lane_that_is_stuck_holds_no_other_up() {
             .count()
     };
     let until_others_are_done = async {
-        while delivered() < 12 {
-            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-        }
+        until("as many notifications", || delivered() >= 12).await;
         cancel.cancel();
     };
     futures::join!(dispatcher, until_others_are_done);
@@ -224,9 +222,10 @@ async fn what_is_queued_for_a_deleted_subscription_is_dropped() {
     let cancel = CancellationToken::new();
     let dispatcher = Dispatcher::new(setup.ports.clone()).run(cancel.clone());
     let story = async {
-        while setup.receivers.heard_by("s-1").len() < 2 {
-            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-        }
+        until("as many notifications", || {
+            setup.receivers.heard_by("s-1").len() >= 2
+        })
+        .await;
         setup.log.unsubscribe("s-1");
         setup.queue.done(setup.log.head().await.unwrap()).await;
         cancel.cancel();
@@ -258,9 +257,10 @@ async fn a_restart_goes_on_where_it_was_and_says_the_same() {
     let cancel = CancellationToken::new();
     let first = Dispatcher::new(setup.ports.clone()).run(cancel.clone());
     let stop = async {
-        while setup.receivers.heard_by("s-1").len() < 3 {
-            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-        }
+        until("as many notifications", || {
+            setup.receivers.heard_by("s-1").len() >= 3
+        })
+        .await;
         cancel.cancel();
     };
     futures::join!(first, stop);

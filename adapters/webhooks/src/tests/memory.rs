@@ -207,15 +207,23 @@ impl MemoryQueue {
             self.cursor.load(Ordering::Relaxed) >= position
                 && self.all().iter().all(|d| d.state != DeliveryState::Pending)
         };
-        let wait = async {
-            while !settled() {
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
-        };
-        tokio::time::timeout(Duration::from_hours(100), wait)
-            .await
-            .expect("all is delivered or given up");
+        until("all is delivered or given up", settled).await;
     }
+}
+
+/// Resolves when a condition holds, on a clock that is paused and so moves by itself.
+///
+/// # Panics
+///
+/// When it does not hold within more hours than anything is tried for.
+pub async fn until(what: &str, holds: impl Fn() -> bool) {
+    let wait = async {
+        while !holds() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    let waited = tokio::time::timeout(Duration::from_hours(100), wait).await;
+    assert!(waited.is_ok(), "it never came: {what}");
 }
 
 #[async_trait]
