@@ -1,18 +1,21 @@
 //! What happens after a write: the controllers, the scheduler and the kubelet, in one task.
 //!
-//! A pass looks at everything and does what is due, as level-triggered controllers do. It runs
-//! under the store's mutex, a short delay after the change that woke it. A pass that changed
-//! something is followed by another; each must therefore come to rest on its own.
+//! A pass looks at each namespace in which something changed or is due, and does what is to be done there, as
+//! level-triggered controllers do; what is cluster-scoped concerns all of them. It runs under the store's mutex, a
+//! short delay after the change that woke it. A pass that changed something is followed by another; each must
+//! therefore come to rest on its own.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::cluster::Inner;
 use crate::state::State;
+use crate::store::ObjectKey;
 
 mod act;
 mod budget;
@@ -24,6 +27,7 @@ mod garbage;
 mod job;
 mod kubelet;
 mod namespace;
+mod places;
 mod quota;
 mod replica_set;
 mod revision;
@@ -39,8 +43,36 @@ pub(crate) struct Memory {
     pods: HashMap<String, kubelet::PodMemory>,
     backoffs: HashMap<String, Backoff>,
     progress: HashMap<String, deployment::Progress>,
-    /// What was said about an object (UID, reason and message), and the event that says it.
-    told: HashMap<(String, String), (String, String)>,
+    /// What was said (reason and message) about an object, by its UID, and the event that says it.
+    told: HashMap<String, HashMap<String, ObjectKey>>,
+    /// The events that controllers told, oldest first.
+    events: VecDeque<ObjectKey>,
+    /// Up to which resource version changes were looked at.
+    passed: u64,
+    /// When something is due again without a change, by namespace.
+    wakes: HashMap<String, Instant>,
+    /// Namespaces with pods that found no node.
+    unplaced: BTreeSet<String>,
+    /// Something cluster-scoped waits for its end, and so for objects in any namespace.
+    cluster_ends: bool,
+}
+
+impl Memory {
+    /// Forgets what is remembered of an object that is gone.
+    fn forget(&mut self, uid: &str) {
+        self.pods.remove(uid);
+        self.backoffs.remove(uid);
+        self.told.remove(uid);
+        self.progress.remove(uid);
+    }
+
+    /// Forgets what is remembered of all objects but these.
+    fn keep_only(&mut self, living: &HashSet<String>) {
+        self.pods.retain(|uid, _| living.contains(uid));
+        self.backoffs.retain(|uid, _| living.contains(uid));
+        self.told.retain(|uid, _| living.contains(uid));
+        self.progress.retain(|uid, _| living.contains(uid));
+    }
 }
 
 /// Failed creations are tried again later and later.
@@ -53,18 +85,26 @@ struct Backoff {
 const FIRST_BACKOFF: Duration = Duration::from_millis(50);
 const LAST_BACKOFF: Duration = Duration::from_secs(2);
 
-/// One pass over the cluster.
+/// One pass over a namespace; the empty one has what is cluster-scoped.
 struct Pass<'a> {
     state: &'a mut State,
     now: Instant,
     stamp: String,
-    wake: Option<Instant>,
+    namespace: String,
 }
 
 impl Pass<'_> {
+    /// Copies of the objects of a kind in this pass's namespace.
+    fn list(&self, qualified: &str) -> Vec<Arc<Value>> {
+        let within = self.state.store.within(qualified, &self.namespace);
+        within.cloned().collect()
+    }
+
     /// Asks for another pass at that time, should nothing else cause one.
     fn wake_at(&mut self, at: Instant) {
-        self.wake = Some(self.wake.map_or(at, |wake| wake.min(at)));
+        let wakes = &mut self.state.memory.wakes;
+        let wake = wakes.entry(self.namespace.clone()).or_insert(at);
+        *wake = at.min(*wake);
     }
 
     /// Whether something that failed before may be tried again now.
@@ -160,27 +200,44 @@ fn pass(state: &mut State) -> Option<Instant> {
     if state.faults.controllers_frozen {
         return None;
     }
+    let now = Instant::now();
     let stamp = state.clock.stamp();
-    let mut pass = Pass {
-        state,
-        now: Instant::now(),
-        stamp,
-        wake: None,
-    };
-    namespace::run(&mut pass);
-    definition::run(&mut pass);
-    garbage::run(&mut pass);
-    quota::run(&mut pass);
-    volume::run(&mut pass);
-    deployment::run(&mut pass);
-    replica_set::run(&mut pass);
-    stateful_set::run(&mut pass);
-    daemon_set::run(&mut pass);
-    job::run(&mut pass);
-    scheduler::run(&mut pass);
-    kubelet::run(&mut pass);
-    endpoints::run(&mut pass);
-    budget::run(&mut pass);
-    service_status::run(&mut pass);
-    pass.wake
+    for namespace in places::due(state, now) {
+        state.memory.wakes.remove(&namespace);
+        let mut pass = Pass {
+            state,
+            now,
+            stamp: stamp.clone(),
+            namespace,
+        };
+        if pass.namespace.is_empty() {
+            cluster(&mut pass);
+        } else {
+            namespaced(&mut pass);
+        }
+    }
+    state.memory.wakes.values().min().copied()
+}
+
+fn cluster(pass: &mut Pass<'_>) {
+    definition::run(pass);
+    garbage::run(pass);
+    volume::run_volumes(pass);
+    service_status::run(pass);
+}
+
+fn namespaced(pass: &mut Pass<'_>) {
+    namespace::run(pass);
+    garbage::run(pass);
+    quota::run(pass);
+    volume::run_claims(pass);
+    deployment::run(pass);
+    replica_set::run(pass);
+    stateful_set::run(pass);
+    daemon_set::run(pass);
+    job::run(pass);
+    scheduler::run(pass);
+    kubelet::run(pass);
+    endpoints::run(pass);
+    budget::run(pass);
 }

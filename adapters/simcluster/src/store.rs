@@ -66,17 +66,35 @@ impl Store {
         storage: &str,
         namespace: &'a str,
     ) -> impl Iterator<Item = &'a Arc<Value>> {
-        self.objects
-            .get(storage)
-            .into_iter()
-            .flatten()
-            .filter(move |((ns, _), _)| namespace.is_empty() || ns == namespace)
-            .map(|(_, object)| object)
+        let objects = self.objects.get(storage).into_iter();
+        objects.flat_map(move |objects| {
+            let from = (namespace.to_owned(), String::new());
+            objects
+                .range(from..)
+                .take_while(move |((ns, _), _)| namespace.is_empty() || ns == namespace)
+                .map(|(_, object)| object)
+        })
     }
 
-    /// How many objects of a kind there are.
-    pub fn count(&self, storage: &str) -> usize {
-        self.objects.get(storage).map_or(0, BTreeMap::len)
+    /// Objects of a kind in exactly this namespace; the empty one has what is cluster-scoped.
+    pub fn within<'a>(
+        &'a self,
+        storage: &str,
+        namespace: &'a str,
+    ) -> impl Iterator<Item = &'a Arc<Value>> {
+        self.list(storage, namespace)
+            .take_while(move |object| json::namespace(object) == namespace)
+    }
+
+    /// Everything in exactly this namespace, with its storage key.
+    pub fn all_within<'a>(
+        &'a self,
+        namespace: &'a str,
+    ) -> impl Iterator<Item = (&'a Arc<str>, &'a Arc<Value>)> {
+        self.objects.keys().flat_map(move |storage| {
+            self.within(storage, namespace)
+                .map(move |object| (storage, object))
+        })
     }
 
     /// Every object with its storage key.
@@ -140,19 +158,19 @@ impl Store {
 
     /// Changes of a kind after `version`, or `None` when some of them are forgotten.
     pub fn changes_after(&self, storage: &str, version: u64) -> Option<Vec<Change>> {
+        let all = self.all_changes_after(version)?;
+        Some(all.filter(|c| &*c.storage == storage).cloned().collect())
+    }
+
+    /// Changes of all kinds after `version`, or `None` when some of them are forgotten.
+    pub fn all_changes_after(&self, version: u64) -> Option<impl Iterator<Item = &Change>> {
         if version < self.forgotten {
             return None;
         }
         let first = self
             .changes
             .partition_point(|c| c.resource_version <= version);
-        Some(
-            self.changes
-                .range(first..)
-                .filter(|c| &*c.storage == storage)
-                .cloned()
-                .collect(),
-        )
+        Some(self.changes.range(first..))
     }
 
     /// Forgets all changes so far, so that watches from an older version are answered 410.

@@ -158,8 +158,8 @@ impl Pass<'_> {
 
     /// The event that said these words about `object`, if it is still there.
     fn told(&self, object: &Value, reason: &str, message: &str) -> Option<Arc<Value>> {
-        let key = (json::uid(object).to_owned(), format!("{reason} {message}"));
-        let (namespace, name) = self.state.memory.told.get(&key)?;
+        let of_object = self.state.memory.told.get(json::uid(object))?;
+        let (namespace, name) = of_object.get(&format!("{reason} {message}"))?;
         self.state.get("events", namespace, name)
     }
 
@@ -202,9 +202,12 @@ impl Pass<'_> {
         // An event for a namespace that is ending is refused, as it is on a real server.
         match self.state.create_as(component, &events, namespace, event) {
             Ok(event) => {
-                let key = (json::uid(object).to_owned(), format!("{reason} {message}"));
                 let place = (namespace.to_owned(), json::name(&event).to_owned());
-                self.state.memory.told.insert(key, place);
+                let memory = &mut self.state.memory;
+                memory.events.push_back(place.clone());
+                let of_object = memory.told.entry(json::uid(object).to_owned());
+                let words = format!("{reason} {message}");
+                of_object.or_default().insert(words, place);
             }
             Err(error) => tracing::debug!(error = error.message, "an event was refused"),
         }
@@ -212,19 +215,10 @@ impl Pass<'_> {
     }
 
     fn forget_events(&mut self) {
-        if self.state.store.count("events") <= EVENTS {
-            return;
-        }
-        let events = self.state.list("events", "");
-        let version = |e: &Value| {
-            json::text(e, "/metadata/resourceVersion")
-                .parse::<u64>()
-                .unwrap_or_default()
-        };
-        if let Some(oldest) = events.iter().min_by_key(|event| version(event)) {
-            self.state
-                .store
-                .remove("events", json::namespace(oldest), json::name(oldest));
+        while self.state.memory.events.len() > EVENTS {
+            if let Some((namespace, name)) = self.state.memory.events.pop_front() {
+                self.state.store.remove("events", &namespace, &name);
+            }
         }
     }
 }

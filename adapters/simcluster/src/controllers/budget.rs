@@ -10,7 +10,7 @@ use crate::selector;
 const BUDGETS: &str = "poddisruptionbudgets.policy";
 
 pub(super) fn run(pass: &mut Pass<'_>) {
-    for budget in pass.state.list(BUDGETS, "") {
+    for budget in pass.list(BUDGETS) {
         judge(pass, &budget);
     }
 }

@@ -12,7 +12,7 @@ const COMPONENT: &str = "daemonset-controller";
 
 pub(super) fn run(pass: &mut Pass<'_>) {
     let kind = pass.state.kinds.get("daemonsets.apps");
-    for set in pass.state.list("daemonsets.apps", "") {
+    for set in pass.list("daemonsets.apps") {
         let update = revision::current(pass, &kind, &set);
         let wanted = scheduler::node_for(pass, json::at(&set, "/spec/template/spec")).is_some();
         if !json::is_deleting(&set) {

@@ -8,7 +8,7 @@ use crate::json;
 use crate::write::{DEFINITIONS, is_established};
 
 pub(super) fn run(pass: &mut Pass<'_>) {
-    for definition in pass.state.list(DEFINITIONS, "") {
+    for definition in pass.list(DEFINITIONS) {
         if json::is_deleting(&definition) {
             say_terminating(pass, &definition);
         } else if !is_established(&definition) {

@@ -27,7 +27,7 @@ pub(super) struct Progress {
 
 pub(super) fn run(pass: &mut Pass<'_>) {
     let kind = pass.state.kinds.get("deployments.apps");
-    for deployment in pass.state.list("deployments.apps", "") {
+    for deployment in pass.list("deployments.apps") {
         if json::is_deleting(&deployment) {
             report(pass, &kind, &deployment, None);
         } else {

@@ -13,7 +13,7 @@ use crate::write::random_suffix;
 const SLICES: &str = "endpointslices.discovery.k8s.io";
 
 pub(super) fn run(pass: &mut Pass<'_>) {
-    for service in pass.state.list("services", "") {
+    for service in pass.list("services") {
         let selects = json::map(&service, "/spec/selector").is_some_and(|map| !map.is_empty());
         let external = json::text(&service, "/spec/type") == "ExternalName";
         if selects && !external && !json::is_deleting(&service) {
@@ -179,7 +179,7 @@ fn slices_of(pass: &Pass<'_>, service: &Value) -> Vec<Arc<Value>> {
 fn remove_stale(pass: &mut Pass<'_>) {
     let kind = pass.state.kinds.get("endpoints");
     let managed = "/metadata/labels/endpoints.kubernetes.io~1managed-by";
-    for endpoints in pass.state.list("endpoints", "") {
+    for endpoints in pass.list("endpoints") {
         let at = (json::namespace(&endpoints), json::name(&endpoints));
         if json::has(&endpoints, managed) && pass.state.get("services", at.0, at.1).is_none() {
             pass.delete(&kind, &endpoints);

@@ -11,43 +11,57 @@ use crate::delete::{DeleteOptions, FOREGROUND, ORPHAN, Propagation};
 use crate::json;
 use crate::kinds::Kind;
 
-/// Where an owner is, and whether it waits for its dependents.
-struct Owner {
-    namespace: String,
-    waits: bool,
+/// The owners of one namespace's objects: they are there too, or cluster-scoped.
+struct Owners<'a> {
+    here: HashMap<&'a str, &'a Arc<Value>>,
+}
+
+impl Owners<'_> {
+    /// The owner that a reference names. One in another namespace counts as absent.
+    fn find(&self, pass: &Pass<'_>, reference: &Value) -> Option<Arc<Value>> {
+        let uid = json::text(reference, "/uid");
+        let here = self.here.get(uid).map(|owner| Arc::clone(owner));
+        here.or_else(|| {
+            let cluster_scoped = pass.state.store.all_within("");
+            let mut owners = cluster_scoped.map(|(_, owner)| owner);
+            owners.find(|owner| json::uid(owner) == uid).cloned()
+        })
+    }
 }
 
 pub(super) fn run(pass: &mut Pass<'_>) {
-    let all: Vec<(String, Arc<Value>)> = pass
+    // A namespace is looked at with what is in it.
+    let mut here: Vec<(Arc<str>, Arc<Value>)> = pass
         .state
         .store
-        .all()
-        .filter(|(storage, _)| &***storage != "events")
-        .map(|(storage, object)| (storage.to_string(), Arc::clone(object)))
+        .all_within(&pass.namespace)
+        .filter(|(storage, _)| !matches!(&***storage, "events" | "namespaces"))
+        .map(|(storage, object)| (Arc::clone(storage), Arc::clone(object)))
         .collect();
-    let owners: HashMap<String, Owner> = all
-        .iter()
-        .map(|(_, object)| {
-            let owner = Owner {
-                namespace: json::namespace(object).to_owned(),
-                waits: has_finalizer(object, FOREGROUND) && json::is_deleting(object),
-            };
-            (json::uid(object).to_owned(), owner)
-        })
-        .collect();
-    forget_the_dead(pass, &owners);
-    for (storage, object) in &all {
+    let own = pass.state.get("namespaces", "", &pass.namespace);
+    here.extend(own.map(|own| (Arc::from("namespaces"), own)));
+    let owners = Owners {
+        here: here
+            .iter()
+            .map(|(_, object)| (json::uid(object), object))
+            .collect(),
+    };
+    if pass.namespace.is_empty() {
+        let ends = here.iter().any(|(_, object)| json::is_deleting(object));
+        pass.state.memory.cluster_ends = ends;
+    }
+    for (storage, object) in &here {
         let Some(kind) = pass.state.kind_of(storage) else {
             continue;
         };
-        collect(pass, &kind, object, &owners, &all);
+        collect(pass, &kind, object, &owners);
     }
-    for (storage, object) in all.iter().filter(|(_, object)| json::is_deleting(object)) {
+    for (storage, object) in here.iter().filter(|(_, object)| json::is_deleting(object)) {
         let Some(kind) = pass.state.kind_of(storage) else {
             continue;
         };
         if has_finalizer(object, ORPHAN) {
-            orphan(pass, &kind, object, &all);
+            orphan(pass, &kind, object);
         }
         if has_finalizer(object, FOREGROUND) {
             finish_foreground(pass, &kind, object);
@@ -64,44 +78,25 @@ pub(super) fn has_finalizer(object: &Value, finalizer: &str) -> bool {
         .any(|f| f == finalizer)
 }
 
-fn forget_the_dead(pass: &mut Pass<'_>, owners: &HashMap<String, Owner>) {
-    let memory = &mut pass.state.memory;
-    memory.pods.retain(|uid, _| owners.contains_key(uid));
-    memory.backoffs.retain(|uid, _| owners.contains_key(uid));
-    memory.told.retain(|(uid, _), _| owners.contains_key(uid));
-    memory.progress.retain(|uid, _| owners.contains_key(uid));
-}
-
 /// Deletes an object whose owners are all gone, or whose owner waits for it to go.
-fn collect(
-    pass: &mut Pass<'_>,
-    kind: &Kind,
-    object: &Value,
-    owners: &HashMap<String, Owner>,
-    all: &[(String, Arc<Value>)],
-) {
+fn collect(pass: &mut Pass<'_>, kind: &Kind, object: &Value, owners: &Owners<'_>) {
     let references = json::list(object, "/metadata/ownerReferences");
     if references.is_empty() || json::is_deleting(object) {
         return;
     }
-    let find = |reference: &Value| {
-        owners.get(json::text(reference, "/uid")).filter(|owner| {
-            // An owner in another namespace counts as absent.
-            owner.namespace.is_empty() || owner.namespace == json::namespace(object)
-        })
-    };
-    let found: Vec<&Owner> = references.iter().filter_map(find).collect();
-    let waited_for = references.iter().any(|reference| {
-        json::flag(reference, "/blockOwnerDeletion") && find(reference).is_some_and(|o| o.waits)
-    });
-    let all_wait = waited_for && found.iter().all(|owner| owner.waits);
+    let waits = |owner: &Value| has_finalizer(owner, FOREGROUND) && json::is_deleting(owner);
+    let found: Vec<(&Value, Arc<Value>)> = references
+        .iter()
+        .filter_map(|reference| Some((reference, owners.find(pass, reference)?)))
+        .collect();
+    let waited_for = found
+        .iter()
+        .any(|(reference, owner)| json::flag(reference, "/blockOwnerDeletion") && waits(owner));
+    let all_wait = waited_for && found.iter().all(|(_, owner)| waits(owner));
     if !(found.is_empty() || all_wait) {
         return;
     }
-    let has_dependents = all
-        .iter()
-        .any(|(_, other)| owned_by(other, json::uid(object)));
-    let propagation = if waited_for && has_dependents {
+    let propagation = if waited_for && !dependents(pass, object).is_empty() {
         Propagation::Foreground
     } else {
         Propagation::Background
@@ -116,6 +111,16 @@ fn collect(
     }
 }
 
+/// Everything that names this owner.
+fn dependents(pass: &Pass<'_>, owner: &Value) -> Vec<(Arc<str>, Arc<Value>)> {
+    pass.state
+        .store
+        .all()
+        .filter(|(_, other)| owned_by(other, json::uid(owner)))
+        .map(|(storage, other)| (Arc::clone(storage), Arc::clone(other)))
+        .collect()
+}
+
 fn owned_by(object: &Value, uid: &str) -> bool {
     json::list(object, "/metadata/ownerReferences")
         .iter()
@@ -123,13 +128,13 @@ fn owned_by(object: &Value, uid: &str) -> bool {
 }
 
 /// Lets dependents go, then the owner's finalizer.
-fn orphan(pass: &mut Pass<'_>, kind: &Kind, object: &Value, all: &[(String, Arc<Value>)]) {
+fn orphan(pass: &mut Pass<'_>, kind: &Kind, object: &Value) {
     let uid = json::uid(object).to_owned();
-    for (storage, dependent) in all.iter().filter(|(_, other)| owned_by(other, &uid)) {
-        let Some(kind) = pass.state.kind_of(storage) else {
+    for (storage, dependent) in dependents(pass, object) {
+        let Some(kind) = pass.state.kind_of(&storage) else {
             continue;
         };
-        pass.change(&kind, dependent, MANAGER, |dependent| {
+        pass.change(&kind, &dependent, MANAGER, |dependent| {
             json::list_mut(dependent, "/metadata/ownerReferences")
                 .retain(|owner| json::text(owner, "/uid") != uid);
         });

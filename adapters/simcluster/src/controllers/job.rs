@@ -14,7 +14,7 @@ const COMPONENT: &str = "job-controller";
 
 pub(super) fn run(pass: &mut Pass<'_>) {
     let kind = pass.state.kinds.get("jobs.batch");
-    for job in pass.state.list("jobs.batch", "") {
+    for job in pass.list("jobs.batch") {
         if json::is_deleting(&job) {
             continue;
         }

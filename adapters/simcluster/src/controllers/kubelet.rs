@@ -79,7 +79,7 @@ enum Containers {
 }
 
 pub(super) fn run(pass: &mut Pass<'_>) {
-    for pod in pass.state.list("pods", "") {
+    for pod in pass.list("pods") {
         if json::text(&pod, "/spec/nodeName") == NODE {
             let uid = json::uid(&pod).to_owned();
             let now = pass.now;

@@ -10,12 +10,13 @@ use crate::json;
 use crate::write::Options;
 
 pub(super) fn run(pass: &mut Pass<'_>) {
-    for namespace in pass.state.list("namespaces", "") {
-        if json::is_deleting(&namespace) {
-            empty(pass, &namespace);
-        } else {
-            furnish(pass, json::name(&namespace));
-        }
+    let Some(namespace) = pass.state.get("namespaces", "", &pass.namespace) else {
+        return;
+    };
+    if json::is_deleting(&namespace) {
+        empty(pass, &namespace);
+    } else {
+        furnish(pass, json::name(&namespace));
     }
 }
 
@@ -51,8 +52,7 @@ fn empty(pass: &mut Pass<'_>, namespace: &Value) {
     let content: Vec<(String, Value)> = pass
         .state
         .store
-        .all()
-        .filter(|(_, object)| json::namespace(object) == name)
+        .all_within(&name)
         .map(|(storage, object)| (storage.to_string(), (**object).clone()))
         .collect();
     for (storage, object) in &content {
@@ -66,8 +66,7 @@ fn empty(pass: &mut Pass<'_>, namespace: &Value) {
     let left: Vec<(String, Value)> = pass
         .state
         .store
-        .all()
-        .filter(|(_, object)| json::namespace(object) == name)
+        .all_within(&name)
         .map(|(storage, object)| (storage.to_string(), (**object).clone()))
         .collect();
     if left.is_empty() {

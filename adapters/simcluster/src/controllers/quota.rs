@@ -9,7 +9,7 @@ use crate::json;
 
 pub(super) fn run(pass: &mut Pass<'_>) {
     let kind = pass.state.kinds.get("resourcequotas");
-    for quota in pass.state.list("resourcequotas", "") {
+    for quota in pass.list("resourcequotas") {
         let hard = json::at(&quota, "/spec/hard").clone();
         let mut used = json!({});
         let counted = admission::usage(pass.state, &quota);

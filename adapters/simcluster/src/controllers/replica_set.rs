@@ -16,7 +16,7 @@ use crate::selector;
 pub(super) fn run(pass: &mut Pass<'_>) {
     for qualified in ["replicasets.apps", "replicationcontrollers"] {
         let kind = pass.state.kinds.get(qualified);
-        for set in pass.state.list(qualified, "") {
+        for set in pass.list(qualified) {
             sync(pass, &kind, &set);
         }
     }

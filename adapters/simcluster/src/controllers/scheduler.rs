@@ -17,16 +17,21 @@ pub(super) fn run(pass: &mut Pass<'_>) {
     let waiting: Vec<Arc<Value>> = pass
         .state
         .store
-        .list("pods", "")
+        .within("pods", &pass.namespace)
         .filter(|pod| json::text(pod, "/spec/nodeName").is_empty() && !json::is_deleting(pod))
         .filter(|pod| json::list(pod, "/spec/schedulingGates").is_empty())
         .filter(|pod| json::text(pod, "/spec/schedulerName") == "default-scheduler")
         .cloned()
         .collect();
+    let here = pass.namespace.clone();
+    pass.state.memory.unplaced.remove(&here);
     for pod in waiting {
         match place(pass, &pod) {
             Ok(node) => bind(pass, &pod, &node),
-            Err(why) => refuse(pass, &pod, &why),
+            Err(why) => {
+                refuse(pass, &pod, &why);
+                pass.state.memory.unplaced.insert(here.clone());
+            }
         }
     }
 }

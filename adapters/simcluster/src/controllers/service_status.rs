@@ -9,7 +9,7 @@ use crate::json;
 const SERVICES: &str = "apiservices.apiregistration.k8s.io";
 
 pub(super) fn run(pass: &mut Pass<'_>) {
-    for registration in pass.state.list(SERVICES, "") {
+    for registration in pass.list(SERVICES) {
         judge(pass, &registration);
     }
 }

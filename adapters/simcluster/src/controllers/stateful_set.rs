@@ -14,7 +14,7 @@ const COMPONENT: &str = "statefulset-controller";
 
 pub(super) fn run(pass: &mut Pass<'_>) {
     let kind = pass.state.kinds.get("statefulsets.apps");
-    for set in pass.state.list("statefulsets.apps", "") {
+    for set in pass.list("statefulsets.apps") {
         let update = revision::current(pass, &kind, &set);
         if !json::is_deleting(&set) {
             sync(pass, &kind, &set, &update);

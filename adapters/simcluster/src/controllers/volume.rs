@@ -16,11 +16,14 @@ const SELECTED: &str = "/metadata/annotations/volume.kubernetes.io~1selected-nod
 /// Classes with this provisioner get volumes made for them; no other provisioner is there.
 const PROVISIONER: &str = "simcluster.cairn.dev/provisioner";
 
-pub(super) fn run(pass: &mut Pass<'_>) {
-    for volume in pass.state.list(VOLUMES, "") {
+pub(super) fn run_volumes(pass: &mut Pass<'_>) {
+    for volume in pass.list(VOLUMES) {
         judge_volume(pass, &volume);
     }
-    for claim in pass.state.list(CLAIMS, "") {
+}
+
+pub(super) fn run_claims(pass: &mut Pass<'_>) {
+    for claim in pass.list(CLAIMS) {
         if json::is_deleting(&claim) {
             unprotect_claim(pass, &claim);
         } else if json::text(&claim, "/status/phase") == "Bound" {
