@@ -1,5 +1,6 @@
 //! The simulated cluster as its users hold it.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use crate::faults::{Denial, Fault};
 use crate::requests::RequestRecord;
 use crate::state::State;
 use crate::status::ApiError;
+use crate::watchers::{Place, Watchers, place};
 use crate::write::{FieldValidation, Options};
 use crate::{controllers, json, routes};
 
@@ -73,8 +75,10 @@ pub struct SimCluster {
 pub(crate) struct Inner {
     state: Mutex<State>,
     pub options: SimOptions,
-    /// Latest resource version; watches and controllers wait for it to move.
+    /// Latest resource version; the controllers wait for it to move.
     pub changed: watch::Sender<u64>,
+    /// Whoever watches a kind in a namespace waits for its own alone: a change wakes few of many watches.
+    pub watchers: Watchers,
     /// Counts orders to cut all watches.
     pub cuts: watch::Sender<u64>,
     pub stopped: CancellationToken,
@@ -92,10 +96,17 @@ impl Inner {
         let before = state.store.resource_version();
         let result = work(&mut state);
         let after = state.store.resource_version();
-        drop(state);
-        if after != before {
-            self.changed.send_replace(after);
+        if after == before {
+            return result;
         }
+        let changes = state.store.all_changes_after(before);
+        let places = changes.map(|all| all.map(place).collect::<BTreeSet<Place>>());
+        drop(state);
+        match places {
+            Some(places) => self.watchers.wake(&places),
+            None => self.watchers.wake_all(),
+        }
+        self.changed.send_replace(after);
         result
     }
 }
@@ -113,6 +124,7 @@ impl SimCluster {
             state: Mutex::new(state),
             options,
             changed: watch::Sender::new(version),
+            watchers: Watchers::default(),
             cuts: watch::Sender::new(0),
             stopped: CancellationToken::new(),
         });
@@ -318,6 +330,7 @@ impl SimCluster {
 
     /// Wakes whoever waits for changes although nothing changed.
     fn poke(&self) {
+        self.inner.watchers.wake_all();
         self.inner.changed.send_modify(|_| {});
     }
 }

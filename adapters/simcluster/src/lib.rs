@@ -32,6 +32,7 @@ mod table;
 mod typed;
 mod validate;
 mod watch;
+mod watchers;
 mod write;
 
 pub use cluster::{Refusal, SimCluster, SimOptions};

@@ -40,7 +40,7 @@ struct Watching {
     request: WatchRequest,
     version: u64,
     queue: VecDeque<Value>,
-    changes: watch::Receiver<u64>,
+    changes: watch::Receiver<()>,
     cuts: watch::Receiver<u64>,
     ends: Instant,
     next_bookmark: Instant,
@@ -66,7 +66,9 @@ fn stream(
     let mut watching = Watching {
         version: request.resource_version,
         queue: VecDeque::new(),
-        changes: inner.changed.subscribe(),
+        changes: inner
+            .watchers
+            .subscribe(&request.kind.storage(), &request.namespace),
         cuts: inner.cuts.subscribe(),
         ends: now + request.timeout,
         next_bookmark: now + inner.options.bookmark_interval,
