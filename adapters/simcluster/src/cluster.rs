@@ -119,6 +119,21 @@ impl SimCluster {
     #[must_use]
     pub fn new(options: SimOptions) -> Self {
         let state = State::new(options.watch_window);
+        Self::begin(state, options)
+    }
+
+    /// A cluster of its own that begins with what this one holds now; nothing is shared afterwards. It counts no
+    /// requests of this one and has none of its faults.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime, on which the controllers run.
+    #[must_use]
+    pub fn fork(&self) -> Self {
+        let state = self.inner.lock().fork();
+        Self::begin(state, self.inner.options.clone())
+    }
+
+    fn begin(state: State, options: SimOptions) -> Self {
         let version = state.store.resource_version();
         let inner = Arc::new(Inner {
             state: Mutex::new(state),

@@ -38,7 +38,7 @@ mod stateful_set;
 mod volume;
 
 /// What controllers remember besides the objects, by the UID of what it is about.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Memory {
     pods: HashMap<String, kubelet::PodMemory>,
     backoffs: HashMap<String, Backoff>,
@@ -76,7 +76,7 @@ impl Memory {
 }
 
 /// Failed creations are tried again later and later.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Backoff {
     failures: u32,
     next: Instant,

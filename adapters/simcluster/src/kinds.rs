@@ -377,7 +377,7 @@ fn built_in(row: &Row) -> Kind {
 }
 
 /// All kinds served at the moment. Cheap to clone parts of: kinds are shared.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Kinds {
     /// By group, then in the order in which versions are preferred.
     kinds: Vec<Arc<Kind>>,

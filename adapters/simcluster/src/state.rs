@@ -52,6 +52,20 @@ impl State {
         state
     }
 
+    /// The same objects in a state of its own, where no fault is scripted and no request was counted.
+    pub fn fork(&self) -> Self {
+        Self {
+            kinds: self.kinds.clone(),
+            store: self.store.clone(),
+            clock: self.clock,
+            memory: self.memory.clone(),
+            faults: Faults::default(),
+            denials: Vec::new(),
+            requests: VecDeque::new(),
+            ..*self
+        }
+    }
+
     fn seed(&mut self, qualified: &str, object: Value) {
         let kind = self.kinds.get(qualified);
         let namespace = json::namespace(&object).to_owned();

@@ -30,7 +30,7 @@ pub(crate) struct Change {
     pub before: Option<Arc<Value>>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Store {
     objects: BTreeMap<Arc<str>, BTreeMap<ObjectKey, Arc<Value>>>,
     changes: VecDeque<Change>,

@@ -19,7 +19,7 @@ const REVISION: &str = "/metadata/annotations/deployment.kubernetes.io~1revision
 const HASH: &str = "pod-template-hash";
 
 /// When a rollout last got on, and what it looked like then.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Progress {
     seen: String,
     since: Instant,

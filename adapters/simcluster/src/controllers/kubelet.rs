@@ -34,7 +34,7 @@ const USUAL: Duration = Duration::from_millis(50);
 const PULL_TRY: Duration = Duration::from_millis(100);
 
 /// What the kubelet knows of a pod.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct PodMemory {
     seen: Instant,
     /// When the containers were started last.
