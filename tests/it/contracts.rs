@@ -79,6 +79,7 @@ rows! {
     pods::a_pod_that_fits_nowhere_is_unschedulable,
     pods::a_failed_job_is_not_begun_again_by_an_apply,
     pods::a_job_that_succeeds_is_complete,
+    pods::the_pod_of_a_job_keeps_its_last_words,
     scale::the_scale_subresource_sets_replicas_and_owns_them,
     scale::a_scale_with_an_old_version_is_409,
     scale::each_scalable_workload_follows_its_scale,

@@ -336,3 +336,76 @@ pub async fn a_job_that_succeeds_is_complete(place: Place) {
     let done = place.kube.until(&path, SOON, "Complete", complete).await;
     assert_eq!(done["status"]["succeeded"], 1);
 }
+
+/// A Job whose container says why it ends, by its termination message or its last line, and ends badly for item `b`
+/// until there is a `ConfigMap` named `mended`.
+fn telling_job(item: &str) -> Value {
+    let script = "[ \"$ITEM\" != b ] || [ -e /mended/now ] || { echo 'no licence'; exit 1; }; \
+                  echo '{\"item\": \"'$ITEM'\"}' > /dev/termination-log";
+    let told = json!({
+        "simcluster.cairn.dev/crash": "always",
+        "simcluster.cairn.dev/crash-where": "ITEM=b",
+        "simcluster.cairn.dev/crash-until": "mended",
+        "simcluster.cairn.dev/crash-message": "no licence\n",
+        "simcluster.cairn.dev/termination-message": "{\"item\": \"$(ITEM)\"}\n",
+    });
+    let mut spec = job_spec();
+    spec["volumes"] =
+        json!([{"name": "mended", "configMap": {"name": "mended", "optional": true}}]);
+    spec["containers"][0] = json!({"name": "main", "image": "cairn.test/sh:1",
+        "imagePullPolicy": "IfNotPresent", "command": ["sh", "-c", script],
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "env": [{"name": "ITEM", "value": item}],
+        "volumeMounts": [{"name": "mended", "mountPath": "/mended"}]});
+    json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": format!("j-{item}")},
+        "spec": {"backoffLimit": 0, "template": {"metadata": {"annotations": told}, "spec": spec}}})
+}
+
+async fn ended(place: &Place, item: &str, kind: &str) -> Value {
+    let path = place.path("batch/v1", "jobs", &format!("j-{item}"));
+    place
+        .kube
+        .apply(&path, "ours", false, &telling_job(item))
+        .await
+        .is(201);
+    let holds = |j: &Value| condition(j, kind).is_some_and(|c| c["status"] == "True");
+    let job = place.kube.until(&path, SOON, kind, holds).await;
+    let pods = place.kube.get(&place.list("v1", "pods")).await.is(200);
+    let uid = &job["metadata"]["uid"];
+    let items = pods["items"].as_array().expect("items");
+    let pod = items
+        .iter()
+        .find(|pod| pod["metadata"]["ownerReferences"][0]["uid"] == *uid);
+    pod.expect("the pod of an ended Job stays")["status"]["containerStatuses"][0]["state"]["terminated"]
+        .clone()
+}
+
+/// What hooks rely on: the pod of an ended Job stays, with the last words of its container.
+pub async fn the_pod_of_a_job_keeps_its_last_words(place: Place) {
+    let well = ended(&place, "a", "Complete").await;
+    assert_eq!(well["exitCode"], 0);
+    assert_eq!(well["message"], "{\"item\": \"a\"}\n");
+    let badly = ended(&place, "b", "Failed").await;
+    assert_eq!(badly["exitCode"], 1);
+    assert_eq!(badly["message"], "no licence\n");
+    // Mended, removed and made again under its name it ends well.
+    let mended = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "mended"},
+        "data": {"now": "yes"}});
+    place
+        .kube
+        .post(&place.list("v1", "configmaps"), &mended)
+        .await
+        .is(201);
+    let path = place.path("batch/v1", "jobs", "j-b");
+    let foreground = json!({"propagationPolicy": "Foreground"});
+    place.kube.delete(&path, &foreground).await.is(200);
+    until(SOON, "the Job to be gone", || async {
+        match place.read(&path).await {
+            None => Ok(()),
+            Some(job) => Err(job),
+        }
+    })
+    .await;
+    let again = ended(&place, "b", "Complete").await;
+    assert_eq!(again["message"], "{\"item\": \"b\"}\n");
+}

@@ -5,8 +5,11 @@
 //! | `simcluster.cairn.dev/ready-after` | a duration (`500ms`, `2s`) or `never`; 50 ms without it |
 //! | `simcluster.cairn.dev/pull` | `fail`: the registry does not have the image; `never`: ErrImageNeverPull |
 //! | `simcluster.cairn.dev/crash` | a number of starts that crash, or `always` |
+//! | `simcluster.cairn.dev/crash-where` | `NAME=VALUE`: it crashes only where a container has that variable |
+//! | `simcluster.cairn.dev/crash-until` | a `ConfigMap` of its namespace: it crashes only while there is none of that name |
+//! | `simcluster.cairn.dev/crash-message` | what containers leave behind when they crash |
 //! | `simcluster.cairn.dev/exit-after` | the containers end well after that time |
-//! | `simcluster.cairn.dev/termination-message` | what containers leave behind when they end |
+//! | `simcluster.cairn.dev/termination-message` | what containers leave behind when they end; `$(NAME)` is a variable |
 //! | `simcluster.cairn.dev/terminate-after` | how long the pod takes to go when it is deleted |
 
 use std::time::Duration;
@@ -273,6 +276,28 @@ fn running(pass: &mut Pass<'_>, pod: &Value, memory: &mut PodMemory) -> Containe
 
 /// Whether this start of the containers is one that crashes.
 fn crashes(pass: &Pass<'_>, pod: &Value, memory: &PodMemory) -> bool {
+    is_script_of(pod) && !is_mended(pass, pod) && match_crash(pass, pod, memory)
+}
+
+/// Whether the script is about this pod among those of one template.
+fn is_script_of(pod: &Value) -> bool {
+    let Some(wanted) = json::annotation(pod, "simcluster.cairn.dev/crash-where") else {
+        return true;
+    };
+    let (name, value) = wanted.split_once('=').unwrap_or((wanted, ""));
+    statuses::variables(pod).any(|known| known == (name, value))
+}
+
+fn is_mended(pass: &Pass<'_>, pod: &Value) -> bool {
+    json::annotation(pod, "simcluster.cairn.dev/crash-until").is_some_and(|name| {
+        pass.state
+            .store
+            .list("configmaps", json::namespace(pod))
+            .any(|known| json::name(known) == name)
+    })
+}
+
+fn match_crash(pass: &Pass<'_>, pod: &Value, memory: &PodMemory) -> bool {
     match json::annotation(pod, "simcluster.cairn.dev/crash") {
         None => false,
         Some("always") => true,

@@ -22,12 +22,39 @@ pub(super) fn ended(pod: &Value, code: i64, since: &str, now: &str) -> Value {
     let reason = if code == 0 { "Completed" } else { "Error" };
     let mut end = json!({"exitCode": code, "reason": reason, "startedAt": since,
         "finishedAt": now, "containerID": container_id(pod)});
-    if let Some(message) = json::annotation(pod, "simcluster.cairn.dev/termination-message") {
+    let name = if code == 0 {
+        "simcluster.cairn.dev/termination-message"
+    } else {
+        "simcluster.cairn.dev/crash-message"
+    };
+    let said = json::annotation(pod, name)
+        .or_else(|| json::annotation(pod, "simcluster.cairn.dev/termination-message"));
+    if let Some(message) = said {
         // A kubelet keeps 4096 bytes.
-        let kept: String = message.chars().take(4096).collect();
+        let kept: String = expanded(pod, message).chars().take(4096).collect();
         end["message"] = json!(kept);
     }
     end
+}
+
+/// The environment variables of all containers that are given as they are.
+pub(super) fn variables(pod: &Value) -> impl Iterator<Item = (&str, &str)> {
+    json::list(pod, "/spec/containers")
+        .iter()
+        .flat_map(|container| json::list(container, "/env"))
+        .map(|variable| {
+            (
+                json::text(variable, "/name"),
+                json::text(variable, "/value"),
+            )
+        })
+}
+
+/// Variables are put in as a kubelet does with commands.
+fn expanded(pod: &Value, message: &str) -> String {
+    variables(pod).fold(message.to_owned(), |text, (name, value)| {
+        text.replace(&format!("$({name})"), value)
+    })
 }
 
 fn container_id(pod: &Value) -> String {
