@@ -108,13 +108,15 @@ async fn open_sqlite(path: &Path, options: DbOptions) -> Result<Pools, DbError> 
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Full)
         .busy_timeout(BUSY_TIMEOUT);
-    let writer = SqlitePoolOptions::new()
+    // A connection to a file does not break while it lies there; asking it first would cost as much as a read.
+    let options_of = || SqlitePoolOptions::new().test_before_acquire(false);
+    let writer = options_of()
         .max_connections(1)
         .acquire_timeout(options.acquire_timeout)
         .connect_with(connect.clone())
         .await
         .map_err(|error| unopened(target, error))?;
-    let readers = SqlitePoolOptions::new()
+    let readers = options_of()
         .max_connections(options.pool_size)
         .acquire_timeout(options.acquire_timeout)
         .connect_lazy_with(connect.pragma("query_only", "1"));

@@ -130,7 +130,17 @@ impl Database {
     ///
     /// [`DbError`].
     pub async fn fetch_optional(&self, sql: &str, args: Vec<Arg>) -> Result<Option<Row>, DbError> {
-        Ok(self.fetch_all(sql, args).await?.into_iter().next())
+        let fetched = Box::pin(async {
+            match &*self.pools {
+                Pools::Postgres { pool } => {
+                    run::pg_fetch_one(&mut *pool.acquire().await?, sql, args).await
+                }
+                Pools::Sqlite { readers, .. } => {
+                    run::sqlite_fetch_one(&mut *readers.acquire().await?, sql, args).await
+                }
+            }
+        });
+        in_time(self.dialect(), fetched).await
     }
 
     /// Runs one statement in a transaction of its own and says how many rows it touched.

@@ -55,6 +55,28 @@ pub(crate) fn pg_fetch<'a>(
     })
 }
 
+pub(crate) fn pg_fetch_one<'a>(
+    connection: &'a mut PgConnection,
+    sql: &'a str,
+    args: Vec<Arg>,
+) -> Running<'a, Option<Row>> {
+    Box::pin(async move {
+        let row = pg(sql, args).fetch_optional(connection).await?;
+        row.as_ref().map(Row::try_from).transpose()
+    })
+}
+
+pub(crate) fn sqlite_fetch_one<'a>(
+    connection: &'a mut SqliteConnection,
+    sql: &'a str,
+    args: Vec<Arg>,
+) -> Running<'a, Option<Row>> {
+    Box::pin(async move {
+        let row = sqlite(sql, args).fetch_optional(connection).await?;
+        row.as_ref().map(Row::try_from).transpose()
+    })
+}
+
 pub(crate) fn sqlite_execute<'a>(
     connection: &'a mut SqliteConnection,
     sql: &'a str,
