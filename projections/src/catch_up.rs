@@ -80,7 +80,7 @@ impl Projections {
         if to <= from {
             return Ok(Round::End);
         }
-        let mut tx = self.database.begin().await.map_err(port)?;
+        let mut tx = self.database.begin_unsynced().await.map_err(port)?;
         let locked = lock(&mut tx, targets).await?;
         if lowest(&locked) < from {
             tx.rollback().await.map_err(port)?;

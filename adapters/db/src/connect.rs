@@ -9,6 +9,7 @@ use sqlx::{ConnectOptions, Connection, PgPool, SqlitePool};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// How long SQLite waits for a lock of another process (`history` beside `serve`).
@@ -23,6 +24,8 @@ pub(crate) enum Pools {
         path: PathBuf,
         /// One connection: whoever wants to write waits for it here, fairly, and not for a lock of the file.
         writer: SqlitePool,
+        /// The writer's commits wait for the disk; a new connection's do.
+        synced: AtomicBool,
         readers: SqlitePool,
     },
 }
@@ -123,6 +126,7 @@ async fn open_sqlite(path: &Path, options: DbOptions) -> Result<Pools, DbError> 
     Ok(Pools::Sqlite {
         path: path.to_owned(),
         writer,
+        synced: AtomicBool::new(true),
         readers,
     })
 }

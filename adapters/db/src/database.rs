@@ -5,6 +5,7 @@ use crate::owner::OwnerLock;
 use crate::{Arg, DbError, Dialect, Row, migrate, run};
 use sqlx::{Executor, PgPool, Postgres, Sqlite, SqlitePool, Transaction};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// Longest time that one statement may take; a server behind a dead network answers nothing for ever.
@@ -99,8 +100,30 @@ impl Database {
         let begun = Box::pin(async {
             match &*self.pools {
                 Pools::Postgres { pool } => pool.begin().await.map(Open::Postgres),
-                Pools::Sqlite { writer, .. } => begin_immediate(writer).await.map(Open::Sqlite),
+                Pools::Sqlite { writer, synced, .. } => begin_immediate(writer, synced, true)
+                    .await
+                    .map(Open::Sqlite),
             }
+        });
+        in_time(self.dialect(), begun).await.map(Tx)
+    }
+
+    /// Begins a transaction for what can be done again: leases, cursors, views. On SQLite its commit does not wait
+    /// for the disk, so that a power failure may take it back, with what was committed so before it and after the
+    /// last commit that waited; the end of this process does not. On PostgreSQL it is like any other, for there the
+    /// server may fail alone.
+    ///
+    /// # Errors
+    ///
+    /// [`DbError`].
+    pub async fn begin_unsynced(&self) -> Result<Tx, DbError> {
+        let Pools::Sqlite { writer, synced, .. } = &*self.pools else {
+            return self.begin().await;
+        };
+        let begun = Box::pin(async {
+            begin_immediate(writer, synced, false)
+                .await
+                .map(Open::Sqlite)
         });
         in_time(self.dialect(), begun).await.map(Tx)
     }
@@ -155,13 +178,13 @@ impl Database {
         Ok(touched)
     }
 
-    /// Runs one statement that answers rows in a transaction of its own.
+    /// Runs one statement that answers rows in a transaction of its own, as [`Database::begin_unsynced`] begins it.
     ///
     /// # Errors
     ///
     /// [`DbError`].
     pub async fn execute_returning(&self, sql: &str, args: Vec<Arg>) -> Result<Vec<Row>, DbError> {
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin_unsynced().await?;
         let rows = tx.fetch_all(sql, args).await?;
         tx.commit().await?;
         Ok(rows)
@@ -314,11 +337,28 @@ impl Tx {
 
 /// SQLite ends a transaction by itself when the disk is full or broken, and sqlx then believes for ever that the
 /// connection is in one. As there is one writer only, nothing could be written any more; so it is replaced.
-async fn begin_immediate(writer: &SqlitePool) -> Result<Transaction<'static, Sqlite>, sqlx::Error> {
-    match writer.begin_with("BEGIN IMMEDIATE").await {
+async fn begin_immediate(
+    writer: &SqlitePool,
+    synced: &AtomicBool,
+    sync: bool,
+) -> Result<Transaction<'static, Sqlite>, sqlx::Error> {
+    let begin = async || {
+        let mut connection = writer.acquire().await?;
+        // There is one writer, and whoever holds it is alone here.
+        if synced.load(Ordering::Acquire) != sync {
+            let mode = if sync { "FULL" } else { "NORMAL" };
+            // Not known to be in force until it was answered.
+            synced.store(false, Ordering::Release);
+            let pragma = format!("PRAGMA synchronous = {mode}");
+            connection.execute(pragma.as_str()).await?;
+            synced.store(sync, Ordering::Release);
+        }
+        Transaction::begin(connection, Some("BEGIN IMMEDIATE".into())).await
+    };
+    match begin().await {
         Err(sqlx::Error::InvalidSavePointStatement) => {
             writer.acquire().await?.close().await?;
-            writer.begin_with("BEGIN IMMEDIATE").await
+            begin().await
         }
         other => other,
     }

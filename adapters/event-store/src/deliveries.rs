@@ -34,7 +34,7 @@ impl Deliveries for SqlDeliveries {
     }
 
     async fn enqueue(&self, deliveries: Vec<Delivery>, from: u64, to: u64) -> PortResult<()> {
-        let mut tx = self.database.begin().await.map_err(port)?;
+        let mut tx = self.database.begin_unsynced().await.map_err(port)?;
         let moved = tx
             .execute(
                 "UPDATE delivery_cursor SET position = $2 WHERE id = 1 AND position = $1",

@@ -34,7 +34,7 @@ impl SqlWorkQueue {
         if self.database.dialect() == Dialect::Postgres {
             return Ok(0);
         }
-        let mut tx = self.database.begin().await.map_err(port)?;
+        let mut tx = self.database.begin_unsynced().await.map_err(port)?;
         let freed = tx
             .execute(
                 "UPDATE work SET owner = NULL, expires_at = NULL WHERE owner <> $1",
@@ -113,7 +113,7 @@ impl WorkQueue for SqlWorkQueue {
         }
         let (now, claimable) = (self.now(), claimable(self.now()));
         let lock = self.database.dialect().for_update_skip_locked();
-        let mut tx = self.database.begin().await.map_err(port)?;
+        let mut tx = self.database.begin_unsynced().await.map_err(port)?;
         self.seen(&mut tx, node).await?;
         let rows = tx
             .fetch_all(
@@ -227,7 +227,7 @@ impl SqlWorkQueue {
             return Ok(BTreeSet::new());
         }
         let lock = self.database.dialect().for_update();
-        let mut tx = self.database.begin().await.map_err(port)?;
+        let mut tx = self.database.begin_unsynced().await.map_err(port)?;
         self.seen(&mut tx, node).await?;
         let mut held = BTreeSet::new();
         let mut ordered: Vec<&Lease> = leases.iter().collect();
