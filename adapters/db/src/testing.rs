@@ -1,7 +1,7 @@
 //! Fresh databases for tests, one per test, on both databases.
 
 use crate::{Database, DbOptions};
-use sqlx::{Connection, PgConnection};
+use sqlx::{Connection, PgConnection, SqliteConnection};
 use std::sync::atomic::{AtomicU32, Ordering};
 use tempfile::TempDir;
 
@@ -37,6 +37,47 @@ impl TestDatabase {
         }
     }
 
+    /// A SQLite file that begins as a copy of this one, which nobody has open. It lies in memory where the machine
+    /// offers that: whoever copies many does not test the disk.
+    ///
+    /// # Panics
+    ///
+    /// When it cannot be copied.
+    #[must_use]
+    pub fn copy_of(file: &std::path::Path) -> Self {
+        let in_memory = std::path::Path::new("/dev/shm");
+        let folder = if in_memory.is_dir() {
+            TempDir::new_in(in_memory)
+        } else {
+            TempDir::new()
+        };
+        let folder = folder.expect("a temporary folder can be made");
+        let copy = folder.path().join("cairn.db");
+        std::fs::copy(file, &copy).expect("the file can be copied");
+        Self {
+            url: format!("sqlite:{}", copy.display()),
+            dropped_by: None,
+            folder: Some(folder),
+        }
+    }
+
+    /// Copies what a SQLite database holds now into a file that is not there yet.
+    ///
+    /// # Panics
+    ///
+    /// When it cannot be copied.
+    pub async fn copy_to(&self, file: &std::path::Path) {
+        let mut connection = SqliteConnection::connect(&self.url)
+            .await
+            .expect("the database opens");
+        sqlx::query("VACUUM INTO $1")
+            .bind(file.display().to_string())
+            .execute(&mut connection)
+            .await
+            .expect("the database can be copied");
+        connection.close().await.expect("the connection closes");
+    }
+
     /// A PostgreSQL database of its own; `None` only when [`WITHOUT_POSTGRES`] says so.
     ///
     /// # Panics
@@ -50,12 +91,21 @@ impl TestDatabase {
             );
             return None;
         };
+        Some(Self::postgres_at(&admin).await)
+    }
+
+    /// A database of its own on the PostgreSQL of this URL, whose role may create databases.
+    ///
+    /// # Panics
+    ///
+    /// When the server refuses.
+    pub async fn postgres_at(admin: &str) -> Self {
         let name = format!(
             "cairn_test_{}_{}",
             std::process::id(),
             NEXT.fetch_add(1, Ordering::Relaxed)
         );
-        let mut server = PgConnection::connect(&admin)
+        let mut server = PgConnection::connect(admin)
             .await
             .expect("PostgreSQL answers");
         for sql in [
@@ -68,11 +118,11 @@ impl TestDatabase {
                 .expect("the role may create databases");
         }
         let (server_url, _) = admin.rsplit_once('/').expect("the URL names a database");
-        Some(Self {
+        Self {
             url: format!("{server_url}/{name}"),
-            dropped_by: Some((admin.clone(), name)),
+            dropped_by: Some((admin.to_owned(), name)),
             folder: None,
-        })
+        }
     }
 
     /// Its URL.
