@@ -342,7 +342,7 @@ impl Executor {
     ) -> Option<KeyedAnswer> {
         let key = caller.idempotency_key.as_ref()?;
         // The digest is keyed: the request may hold secrets.
-        let digest = self.ports.blobs.name(format!("{request:?}").as_bytes());
+        let digest = self.ports.blobs.name(&request.canonical());
         Some(KeyedAnswer {
             key: format!("{}/{key}", caller.tenant),
             request_digest: digest.0,

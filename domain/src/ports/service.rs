@@ -8,7 +8,8 @@ use crate::problem::Problem;
 use crate::time::Timestamp;
 use crate::vnf_instance::VnfInstance;
 use async_trait::async_trait;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
+use std::fmt;
 
 /// Who asks, for whom, and how repeats are recognised.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,8 +22,8 @@ pub struct Caller {
     pub idempotency_key: Option<String>,
 }
 
-/// A request, its body parsed as JSON, nothing of it sealed or checked against the VNFD yet.
-#[derive(Clone, Debug, PartialEq)]
+/// A request, its body parsed as JSON, nothing of it sealed or checked against the VNFD yet: so `Debug` shows no body.
+#[derive(Clone, PartialEq)]
 pub enum Request {
     /// POST `vnf_instances`.
     CreateInstance {
@@ -62,6 +63,56 @@ pub enum Request {
     },
     /// DELETE `subscriptions/{id}`.
     Unsubscribe(SubscriptionId),
+}
+
+impl Request {
+    /// Its name, what it concerns, and its body.
+    fn parts(&self) -> (&'static str, Value, Option<&Map<String, Value>>) {
+        match self {
+            Self::CreateInstance { body } => ("CreateInstance", Value::Null, Some(body)),
+            Self::DeleteInstance { id, if_match } => {
+                ("DeleteInstance", json!([id.as_str(), if_match]), None)
+            }
+            Self::StartOperation {
+                id,
+                operation,
+                body,
+                if_match,
+            } => (
+                "StartOperation",
+                json!([id.as_str(), operation.as_str(), if_match]),
+                Some(body),
+            ),
+            Self::Retry(id) => ("Retry", json!([id.as_str()]), None),
+            Self::Rollback(id) => ("Rollback", json!([id.as_str()]), None),
+            Self::Fail(id) => ("Fail", json!([id.as_str()]), None),
+            Self::Cancel(id, mode) => ("Cancel", json!([id.as_str(), mode]), None),
+            Self::Subscribe { body } => ("Subscribe", Value::Null, Some(body)),
+            Self::Unsubscribe(id) => ("Unsubscribe", json!([id.as_str()]), None),
+        }
+    }
+
+    /// The same bytes for the same request, in whatever order its members came, in this Cairn and in a later one.
+    /// They hold its secrets: keep nothing of them but a keyed digest.
+    #[must_use]
+    pub fn canonical(&self) -> Vec<u8> {
+        let (name, concerns, body) = self.parts();
+        let body = body.cloned().map_or(Value::Null, Value::Object);
+        let mut whole = json!([name, concerns, body]);
+        whole.sort_all_objects();
+        whole.to_string().into_bytes()
+    }
+}
+
+impl fmt::Debug for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (name, concerns, body) = self.parts();
+        let members: Vec<&String> = body.into_iter().flat_map(Map::keys).collect();
+        f.debug_struct(name)
+            .field("concerns", &concerns)
+            .field("members", &members)
+            .finish()
+    }
 }
 
 /// What came of a request.
@@ -136,4 +187,41 @@ pub trait Replay: Send + Sync {
         id: &VnfInstanceId,
         moment: Moment,
     ) -> PortResult<Option<Row<VnfInstance>>>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn start(body: &str) -> Request {
+        Request::StartOperation {
+            id: VnfInstanceId::parse("i1").expect("an id"),
+            operation: crate::operation::Operation::Instantiate,
+            body: serde_json::from_str(body).expect("a map"),
+            if_match: None,
+        }
+    }
+
+    #[test]
+    fn a_request_shows_its_members_but_nothing_that_they_hold() {
+        let asked = start(r#"{"additionalParams": {"password": "hush"}, "flavourId": "hush"}"#);
+        let shown = format!("{asked:?}");
+        assert!(shown.contains("additionalParams") && shown.contains("i1"));
+        assert!(!shown.contains("hush"), "{shown}");
+    }
+
+    #[test]
+    fn the_order_of_members_is_no_difference_and_any_value_is() {
+        let one = start(r#"{"a": {"x": 1, "y": [1, 2]}, "b": 2}"#);
+        let same = start(r#"{"b": 2, "a": {"y": [1, 2], "x": 1}}"#);
+        assert_eq!(one.canonical(), same.canonical());
+        for other in [
+            start(r#"{"a": {"x": 1, "y": [2, 1]}, "b": 2}"#),
+            start(r#"{"a": {"x": 1, "y": [1, 2]}, "b": "2"}"#),
+            Request::Retry(VnfLcmOpOccId::parse("i1").expect("an id")),
+            Request::Fail(VnfLcmOpOccId::parse("i1").expect("an id")),
+        ] {
+            assert_ne!(one.canonical(), other.canonical());
+        }
+    }
 }
