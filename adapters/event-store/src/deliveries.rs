@@ -20,6 +20,13 @@ impl SqlDeliveries {
     pub(crate) fn new(database: Database) -> Self {
         Self { database }
     }
+
+    /// Whether anything is owed at all: mostly nothing is, and then nothing need be written.
+    async fn anything_pending(&self) -> PortResult<bool> {
+        let sql = "SELECT id FROM deliveries WHERE state = 'PENDING' LIMIT 1";
+        let pending = self.database.fetch_optional(sql, args![]).await;
+        Ok(pending.map_err(port)?.is_some())
+    }
 }
 
 #[async_trait]
@@ -61,6 +68,9 @@ impl Deliveries for SqlDeliveries {
     }
 
     async fn due(&self, now: Timestamp, limit: u32, lease_ms: u64) -> PortResult<Vec<Delivery>> {
+        if !self.anything_pending().await? {
+            return Ok(Vec::new());
+        }
         let clock = self.database.dialect().now_ms();
         let of_d = match self.database.dialect() {
             cairn_db::Dialect::Postgres => " FOR UPDATE OF d SKIP LOCKED",

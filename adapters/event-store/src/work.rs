@@ -53,11 +53,8 @@ impl SqlWorkQueue {
         self.database.dialect().now_ms()
     }
 
-    /// Whether an operation may be claimed. SQLite is asked first, so that an idle process writes nothing.
+    /// Whether an operation may be claimed: asked first, so that a process that has nothing to claim writes nothing.
     async fn anything_claimable(&self) -> PortResult<bool> {
-        if self.database.dialect() == Dialect::Postgres {
-            return Ok(true);
-        }
         let sql = format!(
             "SELECT op_id FROM work WHERE {} LIMIT 1",
             claimable(self.now())
@@ -114,7 +111,6 @@ impl WorkQueue for SqlWorkQueue {
         let (now, claimable) = (self.now(), claimable(self.now()));
         let lock = self.database.dialect().for_update_skip_locked();
         let mut tx = self.database.begin_unsynced().await.map_err(port)?;
-        self.seen(&mut tx, node).await?;
         let rows = tx
             .fetch_all(
                 &format!(
