@@ -114,6 +114,8 @@ CREATE TABLE deliveries (
 );
 CREATE INDEX deliveries_pending ON deliveries (subscription_id, vnf_instance_id, position)
     WHERE state = 'PENDING';
+-- Those that are settled are forgotten after a time.
+CREATE INDEX deliveries_settled ON deliveries (created_at) WHERE state <> 'PENDING';
 CREATE TABLE delivery_cursor (
     id       BIGINT PRIMARY KEY CHECK (id = 1),
     position BIGINT NOT NULL

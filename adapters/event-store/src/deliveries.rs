@@ -2,23 +2,53 @@
 
 use crate::error::port;
 use async_trait::async_trait;
-use cairn_db::{Database, DbError, Row, args};
+use cairn_db::{Database, DbError, Row, Tx, args};
 use cairn_domain::ids::{DeliveryId, InvalidId, SubscriptionId, VnfInstanceId, VnfLcmOpOccId};
 use cairn_domain::operation::OperationState;
 use cairn_domain::ports::{Deliveries, Delivery, DeliveryState, PortError, PortResult};
 use cairn_domain::time::Timestamp;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 const COLUMNS: &str = "id, subscription_id, position, notification_id, vnf_instance_id, op_id, \
      operation_state, state, tries, created_at, last_tried_at, last_answer, next_try_at";
 
+/// How long a delivery is shown after it was accepted or given up, in milliseconds: longer than any may be tried.
+const KEEP_SETTLED_MS: i64 = 30 * 24 * 60 * 60 * 1000;
+/// Once in so many stretches of the log that owe something, what is older is forgotten.
+const FORGET_EVERY: u64 = 200;
+
 /// `Deliveries` on PostgreSQL or SQLite.
 pub struct SqlDeliveries {
     database: Database,
+    stretches: AtomicU64,
 }
 
 impl SqlDeliveries {
     pub(crate) fn new(database: Database) -> Self {
-        Self { database }
+        Self {
+            database,
+            stretches: AtomicU64::new(0),
+        }
+    }
+
+    /// Forgets what was settled long ago; the table would grow for ever.
+    async fn forget_settled(&self, tx: &mut Tx) -> PortResult<()> {
+        let nth = self.stretches.fetch_add(1, Ordering::Relaxed);
+        if !nth.is_multiple_of(FORGET_EVERY) {
+            return Ok(());
+        }
+        let now = tx.dialect().now_ms();
+        let lock = tx.dialect().for_update_skip_locked();
+        tx.execute(
+            &format!(
+                "DELETE FROM deliveries WHERE id IN (SELECT id FROM deliveries \
+                 WHERE state <> 'PENDING' AND created_at < {now} - $1{lock})"
+            ),
+            args![KEEP_SETTLED_MS],
+        )
+        .await
+        .map_err(port)?;
+        Ok(())
     }
 
     /// Whether anything is owed at all: mostly nothing is, and then nothing need be written.
@@ -51,6 +81,9 @@ impl Deliveries for SqlDeliveries {
             .map_err(port)?;
         if moved == 0 {
             return tx.rollback().await.map_err(port);
+        }
+        if !deliveries.is_empty() {
+            self.forget_settled(&mut tx).await?;
         }
         for delivery in &deliveries {
             tx.execute(

@@ -85,7 +85,7 @@ pub trait Deliveries: Send + Sync {
     /// `Unavailable`.
     async fn record(&self, delivery: &Delivery) -> PortResult<()>;
 
-    /// All deliveries of a subscription, by position.
+    /// The deliveries of a subscription, by position. Those that were accepted or given up are forgotten after 30 days.
     ///
     /// # Errors
     ///

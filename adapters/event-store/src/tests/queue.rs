@@ -67,6 +67,31 @@ async fn deliveries_are_owed_once_and_the_cursor_moves_with_them() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_was_settled_long_ago_is_forgotten() {
+    for test in databases().await {
+        let queue = stores(&test).await.deliveries;
+        let (old, waiting) = (owed("s", 1, "i"), owed("s", 2, "j"));
+        queue
+            .enqueue(vec![old.clone(), waiting.clone()], 0, 2)
+            .await
+            .unwrap();
+        let delivered = Delivery {
+            state: DeliveryState::Delivered,
+            ..old
+        };
+        queue.record(&delivered).await.unwrap();
+        // Another process begins its count anew. All of these were owed months ago.
+        let queue = stores(&test).await.deliveries;
+        let new = owed("s", 3, "k");
+        queue.enqueue(vec![new.clone()], 2, 3).await.unwrap();
+        let subscription = SubscriptionId::parse("s").unwrap();
+        let left = queue.of_subscription(&subscription).await.unwrap();
+        assert_eq!(left, [waiting, new]);
+        test.remove().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_next_one_waits_for_the_former_of_its_instance() {
     for test in databases().await {
         let database = test.open().await;
