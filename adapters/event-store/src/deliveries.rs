@@ -109,6 +109,8 @@ impl Deliveries for SqlDeliveries {
             cairn_db::Dialect::Postgres => " FOR UPDATE OF d SKIP LOCKED",
             cairn_db::Dialect::Sqlite => "",
         };
+        // Tried or made in what is now the future: the clock was set back since, or was another's, and the pause
+        // says nothing any more.
         let rows = self
             .database
             .execute_returning(
@@ -118,7 +120,9 @@ impl Deliveries for SqlDeliveries {
                      GROUP BY subscription_id, vnf_instance_id), \
                      free AS (SELECT d.id AS free_id FROM deliveries d JOIN heads \
                      ON d.subscription_id = s AND d.vnf_instance_id = i AND d.position = p \
-                     WHERE d.state = 'PENDING' AND COALESCE(d.next_try_at, 0) <= $1 \
+                     WHERE d.state = 'PENDING' \
+                     AND (COALESCE(d.next_try_at, 0) <= $1 \
+                     OR COALESCE(d.last_tried_at, d.created_at) > $1) \
                      AND COALESCE(d.leased_until, 0) <= {clock} \
                      ORDER BY d.position LIMIT $2{of_d}) \
                      UPDATE deliveries SET leased_until = {clock} + $3 \

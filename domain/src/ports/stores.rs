@@ -71,7 +71,8 @@ pub trait Deliveries: Send + Sync {
     async fn enqueue(&self, deliveries: Vec<Delivery>, from: u64, to: u64) -> PortResult<()>;
 
     /// Claims due deliveries for `lease_ms`: the first pending one of each (subscription, instance) whose time
-    /// has come. No other process gets them meanwhile.
+    /// has come, or that was made or tried in what is the future by `now`: a clock that was set back holds up none.
+    /// No other process gets them meanwhile.
     ///
     /// # Errors
     ///
