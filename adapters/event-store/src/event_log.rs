@@ -2,11 +2,12 @@
 
 use crate::codec::{self, COLUMNS, decode};
 use crate::error::port;
+use crate::group::Group;
 use crate::seal::Sealer;
 use crate::signal::{Signal, listen};
-use crate::{states, unit};
+use crate::{group, states, unit};
 use async_trait::async_trait;
-use cairn_db::{Database, Row, args};
+use cairn_db::{Database, Dialect, Row, args};
 use cairn_domain::history::{Envelope, StreamId};
 use cairn_domain::ids::{SubscriptionId, VnfInstanceId, VnfLcmOpOccId};
 use cairn_domain::lcm_op_occ::VnfLcmOpOcc;
@@ -22,6 +23,7 @@ pub struct EventStore {
     database: Database,
     sealer: Option<Arc<Sealer>>,
     signal: Signal,
+    group: Group,
     unreadable: AtomicU64,
     keys_kept: AtomicU64,
 }
@@ -32,6 +34,7 @@ impl EventStore {
             database,
             sealer,
             signal: Signal::default(),
+            group: Group::default(),
             unreadable: AtomicU64::new(0),
             keys_kept: AtomicU64::new(0),
         }
@@ -61,6 +64,10 @@ impl EventStore {
 
     pub(crate) fn signal(&self) -> &Signal {
         &self.signal
+    }
+
+    pub(crate) fn group(&self) -> &Group {
+        &self.group
     }
 
     pub(crate) fn sealer(&self) -> PortResult<&Sealer> {
@@ -127,7 +134,10 @@ impl EventLog for EventStore {
     }
 
     async fn append(&self, unit: Unit) -> PortResult<Appended> {
-        let appended = unit::append(self, unit).await?;
+        let appended = match self.database.dialect() {
+            Dialect::Postgres => unit::append(self, unit).await?,
+            Dialect::Sqlite => group::append(self, unit).await?,
+        };
         self.signal.raise();
         Ok(appended)
     }

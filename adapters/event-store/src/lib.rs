@@ -11,6 +11,7 @@ mod cqrs;
 mod deliveries;
 mod error;
 mod event_log;
+mod group;
 mod key;
 mod packages;
 mod pieces;

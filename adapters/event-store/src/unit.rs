@@ -26,20 +26,31 @@ const EVENTS_AT_ONCE: usize = 50;
 /// Streams in one statement, likewise.
 const STREAMS_AT_ONCE: usize = 50;
 
+/// Writes one unit in a transaction of its own.
 pub(crate) async fn append(store: &EventStore, unit: Unit) -> PortResult<Appended> {
     let mut tx = store.database().begin().await.map_err(port)?;
+    let appended = write(&mut tx, store, unit).await?;
+    match &appended {
+        Appended::Written(_) => tx.commit().await.map_err(commit)?,
+        Appended::Repeated(_) => tx.rollback().await.map_err(port)?,
+    }
+    Ok(appended)
+}
+
+/// Writes one unit in a transaction. After an error, and where its key was answered before, what it may have written
+/// is the caller's to take back.
+pub(crate) async fn write(tx: &mut Tx, store: &EventStore, unit: Unit) -> PortResult<Appended> {
     if let Some(key) = &unit.key
-        && let Some(answered) = keep_answer(&mut tx, store, key).await?
+        && let Some(answered) = keep_answer(tx, store, key).await?
     {
-        tx.rollback().await.map_err(port)?;
         return Ok(Appended::Repeated(answered));
     }
     if let Some(fence) = &unit.fence {
-        work::check_fence(&mut tx, fence, &unit.work).await?;
+        work::check_fence(tx, fence, &unit.work).await?;
     }
-    work::change(&mut tx, &unit.work).await?;
+    work::change(tx, &unit.work).await?;
     if !unit.secrets.is_empty() {
-        vault::write(&mut tx, store.sealer()?, &unit.secrets).await?;
+        vault::write(tx, store.sealer()?, &unit.secrets).await?;
     }
     // By name, so that two units that hold the same bodies wait for each other in one direction only.
     let bodies: BTreeMap<_, _> = unit
@@ -48,12 +59,11 @@ pub(crate) async fn append(store: &EventStore, unit: Unit) -> PortResult<Appende
         .map(|(name, bytes)| (name, bytes))
         .collect();
     for (name, bytes) in bodies {
-        blobs::write(&mut tx, store.sealer()?, name, bytes).await?;
+        blobs::write(tx, store.sealer()?, name, bytes).await?;
     }
-    write_states(&mut tx, &unit.appends).await?;
-    check_versions(&mut tx, &unit.appends).await?;
-    let written = write_events(&mut tx, unit.appends).await?;
-    tx.commit().await.map_err(commit)?;
+    write_states(tx, &unit.appends).await?;
+    check_versions(tx, &unit.appends).await?;
+    let written = write_events(tx, unit.appends).await?;
     Ok(Appended::Written(written))
 }
 

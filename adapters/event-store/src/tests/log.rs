@@ -197,6 +197,51 @@ async fn an_append_waits_for_the_transaction_that_holds_the_counter() {
     }
 }
 
+/// What waits for the writer is written together, and refused one by one.
+#[tokio::test(flavor = "multi_thread")]
+async fn of_units_that_wait_together_each_is_judged_alone() {
+    for test in databases().await {
+        let database = test.open().await;
+        let log = stores(&test).await.events;
+        let mut held = database.begin().await.unwrap();
+        held.execute("UPDATE log_position SET position = position + 1", args![])
+            .await
+            .unwrap();
+        let mut waiting = JoinSet::new();
+        for n in 0..20_u64 {
+            let log = log.clone();
+            waiting.spawn(async move {
+                let id = format!("i{n}");
+                let mut next = of_instance(&log, &id, vec![created(&id), observed(1)]).await;
+                // Every fourth has decided on a version that is not there.
+                next.expected_version = u64::from(n % 4 == 0);
+                (n, append(&log, vec![next]).await)
+            });
+        }
+        // PostgreSQL refuses before the counter is waited for; whatever is written waits.
+        let early = tokio::time::timeout(Duration::from_millis(200), waiting.join_next()).await;
+        let mut outcomes: Vec<_> = early.into_iter().flatten().map(Result::unwrap).collect();
+        assert!(outcomes.iter().all(|(_, outcome)| outcome.is_err()));
+        held.rollback().await.unwrap();
+        outcomes.extend(waiting.join_all().await);
+        let mut positions = Vec::new();
+        for (n, outcome) in outcomes {
+            match outcome {
+                Ok(written) if n % 4 != 0 => positions.extend(written),
+                Err(PortError::Conflict(_)) if n % 4 == 0 => {
+                    let id = instance_id(&format!("i{n}"));
+                    assert_eq!(log.instance(&id).await.unwrap(), None);
+                }
+                other => panic!("{n}: {other:?}"),
+            }
+        }
+        positions.sort_unstable();
+        assert_eq!(positions, (1..=30).collect::<Vec<u64>>());
+        assert_gapless(&log).await;
+        test.remove().await;
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_repeated_key_is_answered_as_before_and_writes_nothing() {
     for test in databases().await {
