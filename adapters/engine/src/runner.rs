@@ -133,7 +133,8 @@ impl Runner {
         stop: &CancellationToken,
     ) {
         let room = self.settings.concurrency.saturating_sub(running.len());
-        if room == 0 {
+        // One that cannot follow the log would set aside what a newer replica can work on.
+        if room == 0 || self.ports.log.health().is_err() {
             return;
         }
         let asked = Instant::now();

@@ -30,6 +30,20 @@ pub(crate) enum Unreadable {
     },
 }
 
+impl Unreadable {
+    /// Whether a newer Cairn wrote it: then it is whole, and only this process cannot read it.
+    pub(crate) fn is_newer(&self) -> bool {
+        match self {
+            Self::Aggregate(_) | Self::Version { .. } => true,
+            // serde says in words only that the outermost name is none of the enum's.
+            Self::Payload { event_type, source } => source
+                .to_string()
+                .starts_with(&format!("unknown variant `{event_type}`")),
+            Self::Row(_) | Self::Id(_) => false,
+        }
+    }
+}
+
 /// An event's payload as it is stored.
 pub(crate) fn payload(body: &EventBody) -> Result<String, PortError> {
     let written = match body {

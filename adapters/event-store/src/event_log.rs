@@ -14,8 +14,8 @@ use cairn_domain::lcm_op_occ::VnfLcmOpOcc;
 use cairn_domain::ports::{Appended, EventLog, KeyedAnswer, PortError, PortResult, Unit};
 use cairn_domain::subscription::LccnSubscription;
 use cairn_domain::vnf_instance::VnfInstance;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// `EventLog` on PostgreSQL or SQLite.
@@ -25,6 +25,7 @@ pub struct EventStore {
     signal: Signal,
     group: Group,
     unreadable: AtomicU64,
+    newer: OnceLock<String>,
     keys_kept: AtomicU64,
 }
 
@@ -36,6 +37,7 @@ impl EventStore {
             signal: Signal::default(),
             group: Group::default(),
             unreadable: AtomicU64::new(0),
+            newer: OnceLock::new(),
             keys_kept: AtomicU64::new(0),
         }
     }
@@ -95,21 +97,43 @@ impl EventStore {
             .map_err(port)
     }
 
-    /// The events of a page that can be read; the others are counted and told of.
-    fn readable(&self, rows: &[Row]) -> Vec<Envelope> {
+    /// The events of a page that can be read, up to the first that a newer Cairn wrote, and what that is. Others
+    /// that cannot be read are counted and told of.
+    fn readable(&self, rows: &[Row]) -> (Vec<Envelope>, Option<String>) {
         let mut events = Vec::with_capacity(rows.len());
         for row in rows {
             match decode(row) {
                 Ok(envelope) => events.push(envelope),
                 Err(why) => {
-                    self.unreadable.fetch_add(1, Ordering::Relaxed);
                     let position = codec::position(row).unwrap_or(0);
+                    if why.is_newer() {
+                        return (events, Some(format!("position {position}: {why}")));
+                    }
+                    self.unreadable.fetch_add(1, Ordering::Relaxed);
                     tracing::error!(position, %why, "an event cannot be read and is passed over");
                 }
             }
         }
-        events
+        (events, None)
     }
+
+    /// Remembers, and says once, that a newer Cairn is at work.
+    fn outdated(&self, what: String) -> PortError {
+        let why = self.newer.get_or_init(|| {
+            tracing::error!(
+                what,
+                "a newer Cairn wrote to this log; this process stops before that event, update it"
+            );
+            what
+        });
+        too_old(why)
+    }
+}
+
+fn too_old(why: &str) -> PortError {
+    PortError::Unavailable(format!(
+        "this Cairn is older than what was written to its log ({why}); update it"
+    ))
 }
 
 #[async_trait]
@@ -153,6 +177,9 @@ impl EventLog for EventStore {
 
     /// An event that cannot be read is passed over, counted and logged: it stops its own stream, not the
     /// readers of the log. The answer is empty only when nothing readable follows the position.
+    ///
+    /// One that a newer Cairn wrote is not passed over: what is folded without it, or not told to subscribers, would
+    /// be missing for ever.
     async fn read_after(&self, position: u64, limit: u32) -> PortResult<Vec<Envelope>> {
         let mut after = position;
         loop {
@@ -161,9 +188,11 @@ impl EventLog for EventStore {
                 return Ok(Vec::new());
             };
             after = codec::position(last).map_err(port)?;
-            let events = self.readable(&rows);
-            if !events.is_empty() {
-                return Ok(events);
+            let (events, newer) = self.readable(&rows);
+            match newer {
+                _ if !events.is_empty() => return Ok(events),
+                Some(newer) => return Err(self.outdated(newer)),
+                None => {}
             }
         }
     }
@@ -182,6 +211,13 @@ impl EventLog for EventStore {
         rows.iter()
             .map(|row| decode(row).map_err(|why| PortError::Corrupt(format!("{id}: {why}"))))
             .collect()
+    }
+
+    fn health(&self) -> PortResult<()> {
+        match self.newer.get() {
+            Some(why) => Err(too_old(why)),
+            None => Ok(()),
+        }
     }
 
     async fn head(&self) -> PortResult<u64> {

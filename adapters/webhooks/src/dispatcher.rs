@@ -107,7 +107,8 @@ impl Dispatcher {
 
     async fn claim(&self, room: usize) -> PortResult<Vec<Delivery>> {
         let limit = u32::try_from(room).unwrap_or(u32::MAX);
-        if limit == 0 {
+        // Who cannot follow the log could not make the bodies either, and would only use tries up.
+        if limit == 0 || self.ports.log.health().is_err() {
             return Ok(Vec::new());
         }
         self.ports

@@ -17,10 +17,13 @@ pub(crate) async fn alive() -> Response {
     ok(&json!({"status": "alive"}))
 }
 
-/// GET `/readyz`: the log can be read.
+/// GET `/readyz`: the log can be read, all of it.
 pub(crate) async fn ready(State(app): State<App>) -> Answer {
     match tokio::time::timeout(PATIENCE, app.log.head()).await {
-        Ok(Ok(_)) => Ok(ok(&json!({"status": "ready"}))),
+        Ok(Ok(_)) => {
+            app.log.health()?;
+            Ok(ok(&json!({"status": "ready"})))
+        }
         Ok(Err(error)) => Err(error.into()),
         Err(_) => Err(ApiError::unavailable("the database does not answer")),
     }

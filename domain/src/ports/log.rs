@@ -146,7 +146,7 @@ pub trait EventLog: Send + Sync {
     ///
     /// # Errors
     ///
-    /// As [`EventLog::load`].
+    /// As [`EventLog::load`]; `Unavailable` too when a newer Cairn wrote what comes next.
     async fn read_after(&self, position: u64, limit: u32) -> PortResult<Vec<Envelope>>;
 
     /// Events of an instance and its operations, in order of position.
@@ -155,6 +155,15 @@ pub trait EventLog: Send + Sync {
     ///
     /// As [`EventLog::load`].
     async fn of_instance(&self, id: &VnfInstanceId) -> PortResult<Vec<Envelope>>;
+
+    /// Whether this process can follow the log.
+    ///
+    /// # Errors
+    ///
+    /// `Unavailable` once it has met an event of a newer Cairn: until it is updated it must leave the work to others.
+    fn health(&self) -> PortResult<()> {
+        Ok(())
+    }
 
     /// The last position, 0 for an empty log.
     ///

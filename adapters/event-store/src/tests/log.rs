@@ -389,11 +389,8 @@ async fn an_unknown_event_makes_one_stream_corrupt() {
             append(&log, vec![next]).await.unwrap();
         }
         for (id, change) in [
-            (
-                "i3",
-                "event_type = 'VnfTeleported', payload = '{\"VnfTeleported\": {}}'",
-            ),
-            ("i4", "event_version = '7.0'"),
+            ("i3", "payload = '7'"),
+            ("i4", "payload = '{\"nonsense\": {}}'"),
             ("i5", "payload = '{\"VnfcsObserved\": {}}'"),
         ] {
             let sql =
@@ -421,6 +418,36 @@ async fn an_unknown_event_makes_one_stream_corrupt() {
             "passed over, not ended"
         );
         test.remove().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn readers_stop_before_what_a_newer_cairn_wrote() {
+    for change in [
+        "event_type = 'VnfTeleported', payload = '{\"VnfTeleported\": {}}'",
+        "event_version = '7.0'",
+        "aggregate_type = 'VnfTelepath'",
+    ] {
+        for test in databases().await {
+            let database = test.open().await;
+            let log = stores(&test).await.events;
+            for id in ["i1", "i2", "i3"] {
+                let next = of_instance(&log, id, vec![created(id), observed(1)]).await;
+                append(&log, vec![next]).await.unwrap();
+            }
+            let sql = format!("UPDATE events SET {change} WHERE position = 4");
+            database.execute(&sql, args![]).await.unwrap();
+            log.health().unwrap();
+            assert_eq!(log.read_after(0, 1000).await.unwrap().len(), 3);
+            let stopped = log.read_after(3, 1000).await;
+            assert!(
+                matches!(&stopped, Err(PortError::Unavailable(why)) if why.contains("position 4")),
+                "{change}: {stopped:?}"
+            );
+            assert!(log.health().is_err());
+            assert_eq!(log.unreadable(), 0);
+            test.remove().await;
+        }
     }
 }
 
