@@ -12,6 +12,7 @@ use cairn_domain::history::{Envelope, StreamId};
 use cairn_domain::ids::{SubscriptionId, VnfInstanceId, VnfLcmOpOccId};
 use cairn_domain::lcm_op_occ::VnfLcmOpOcc;
 use cairn_domain::ports::{Appended, EventLog, KeyedAnswer, PortError, PortResult, Unit};
+use cairn_domain::root::Pure as _;
 use cairn_domain::subscription::LccnSubscription;
 use cairn_domain::vnf_instance::VnfInstance;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -195,6 +196,26 @@ impl EventLog for EventStore {
                 None => {}
             }
         }
+    }
+
+    /// By the primary key, which begins with the type: their streams are few and short.
+    async fn of_subscriptions(&self, up_to: u64) -> PortResult<Vec<Envelope>> {
+        let rows = self
+            .database
+            .fetch_all(
+                &format!(
+                    "SELECT {COLUMNS} FROM events WHERE aggregate_type = $1 AND position <= $2"
+                ),
+                args![LccnSubscription::TYPE, up_to],
+            )
+            .await
+            .map_err(port)?;
+        let (mut events, newer) = self.readable(&rows);
+        if let Some(newer) = newer {
+            return Err(self.outdated(newer));
+        }
+        events.sort_by_key(|event| event.position);
+        Ok(events)
     }
 
     async fn of_instance(&self, id: &VnfInstanceId) -> PortResult<Vec<Envelope>> {

@@ -149,6 +149,13 @@ pub trait EventLog: Send + Sync {
     /// As [`EventLog::load`]; `Unavailable` too when a newer Cairn wrote what comes next.
     async fn read_after(&self, position: u64, limit: u32) -> PortResult<Vec<Envelope>>;
 
+    /// Events of all subscriptions up to a position, in order. Those that cannot be read are passed over.
+    ///
+    /// # Errors
+    ///
+    /// `Unavailable`.
+    async fn of_subscriptions(&self, up_to: u64) -> PortResult<Vec<Envelope>>;
+
     /// Events of an instance and its operations, in order of position.
     ///
     /// # Errors

@@ -124,6 +124,10 @@ impl EventLog for MemoryLog {
             .collect())
     }
 
+    async fn of_subscriptions(&self, _up_to: u64) -> PortResult<Vec<Envelope>> {
+        unreachable!("read models read on from positions")
+    }
+
     async fn of_instance(&self, _id: &VnfInstanceId) -> PortResult<Vec<Envelope>> {
         unreachable!("read models read on from positions")
     }

@@ -54,6 +54,8 @@ async fn what_was_appended_is_read_in_order() {
             []
         );
         assert_eq!(log.instance(&instance_id("x")).await.unwrap(), None);
+        assert_eq!(log.of_subscriptions(4).await.unwrap(), all[3..]);
+        assert_eq!(log.of_subscriptions(3).await.unwrap(), []);
         test.remove().await;
     }
 }

@@ -23,17 +23,16 @@ pub(super) struct Subscribers {
 }
 
 impl Subscribers {
-    /// Folds the log up to a position, where that was not done yet.
+    /// Folds what the log says of subscriptions up to a position, where that was not done yet: at the start, and after
+    /// another replica has made out a stretch. The rest of the log is not read: it is ever longer.
     pub(super) async fn catch_up(&mut self, log: &dyn EventLog, position: u64) -> PortResult<()> {
-        while self.position < position {
-            let page = log.read_after(self.position, PAGE).await?;
-            if page.is_empty() {
-                return Ok(());
-            }
-            for envelope in page.iter().filter(|envelope| envelope.position <= position) {
-                self.fold(envelope);
-            }
+        if self.position >= position {
+            return Ok(());
         }
+        for envelope in log.of_subscriptions(position).await? {
+            self.fold(&envelope);
+        }
+        self.position = position;
         Ok(())
     }
 

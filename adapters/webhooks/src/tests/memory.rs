@@ -174,6 +174,13 @@ impl EventLog for MemoryLog {
             .take(limit as usize);
         Ok(page.cloned().collect())
     }
+    async fn of_subscriptions(&self, up_to: u64) -> PortResult<Vec<Envelope>> {
+        let events = self.events.lock().unwrap();
+        let of_them = events
+            .iter()
+            .filter(|e| e.position <= up_to && matches!(e.stream, StreamId::LccnSubscription(_)));
+        Ok(of_them.cloned().collect())
+    }
     async fn of_instance(&self, _: &VnfInstanceId) -> PortResult<Vec<Envelope>> {
         unreachable!("notifications read streams")
     }

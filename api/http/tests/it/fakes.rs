@@ -460,6 +460,9 @@ impl EventLog for Fakes {
     async fn read_after(&self, _: u64, _: u32) -> PortResult<Vec<Envelope>> {
         panic!("the API never reads the log")
     }
+    async fn of_subscriptions(&self, _: u64) -> PortResult<Vec<Envelope>> {
+        panic!("the API never reads the log")
+    }
     async fn of_instance(&self, _: &VnfInstanceId) -> PortResult<Vec<Envelope>> {
         panic!("the API never reads the log")
     }
