@@ -140,7 +140,11 @@ fn too_old(why: &str) -> PortError {
 #[async_trait]
 impl EventLog for EventStore {
     async fn load(&self, stream: &StreamId) -> PortResult<Vec<Envelope>> {
-        states::load(&self.database, stream).await
+        states::load(&self.database, stream, 0).await
+    }
+
+    async fn load_after(&self, stream: &StreamId, sequence: u64) -> PortResult<Vec<Envelope>> {
+        states::load(&self.database, stream, sequence).await
     }
 
     async fn op_occ(&self, id: &VnfLcmOpOccId) -> PortResult<Option<(VnfLcmOpOcc, u64)>> {

@@ -2,7 +2,7 @@
 
 use crate::codec::{COLUMNS, decode};
 use crate::error::port;
-use cairn_db::{Database, Tx, args};
+use cairn_db::{Database, Row, Tx, args};
 use cairn_domain::history::{Envelope, EventBody, StreamId};
 use cairn_domain::ids::VnfInstanceId;
 use cairn_domain::lcm_op_occ::{VnfLcmOpOcc, VnfLcmOpOccEvent};
@@ -56,18 +56,28 @@ fn fold<S: Folded>(history: &[Envelope]) -> Option<(S, u64)> {
     history.last().map(|last| (state, last.sequence))
 }
 
-/// Loads a stream. An event that cannot be read makes all of it `Corrupt`.
-pub(crate) async fn load(database: &Database, stream: &StreamId) -> PortResult<Vec<Envelope>> {
+/// Loads a stream from behind a sequence number on. An event that cannot be read makes all of it `Corrupt`.
+pub(crate) async fn load(
+    database: &Database,
+    stream: &StreamId,
+    after: u64,
+) -> PortResult<Vec<Envelope>> {
+    let args = args![stream.aggregate_type(), stream.aggregate_id(), after];
     let rows = database
-        .fetch_all(
-            &format!(
-                "SELECT {COLUMNS} FROM events WHERE aggregate_type = $1 AND aggregate_id = $2 \
-                 ORDER BY sequence"
-            ),
-            args![stream.aggregate_type(), stream.aggregate_id()],
-        )
+        .fetch_all(&stream_sql(), args)
         .await
         .map_err(port)?;
+    decoded(stream, &rows)
+}
+
+fn stream_sql() -> String {
+    format!(
+        "SELECT {COLUMNS} FROM events WHERE aggregate_type = $1 AND aggregate_id = $2 \
+         AND sequence > $3 ORDER BY sequence"
+    )
+}
+
+fn decoded(stream: &StreamId, rows: &[Row]) -> PortResult<Vec<Envelope>> {
     rows.iter()
         .map(|row| decode(row).map_err(|why| PortError::Corrupt(format!("{stream}: {why}"))))
         .collect()
@@ -92,7 +102,7 @@ pub(crate) async fn state<S: Folded>(
             return Ok(Some((state, row.count(0).map_err(port)?)));
         }
     }
-    Ok(fold(&load(database, stream).await?))
+    Ok(fold(&load(database, stream, 0).await?))
 }
 
 fn readable<S: Folded>(schema: i64, state: &str) -> Option<S> {

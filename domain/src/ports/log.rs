@@ -102,6 +102,17 @@ pub trait EventLog: Send + Sync {
     /// `Corrupt` when an event cannot be read; `Unavailable` when the database cannot be asked.
     async fn load(&self, stream: &StreamId) -> PortResult<Vec<Envelope>>;
 
+    /// The events of a stream behind a sequence number, in order.
+    ///
+    /// # Errors
+    ///
+    /// As [`EventLog::load`].
+    async fn load_after(&self, stream: &StreamId, sequence: u64) -> PortResult<Vec<Envelope>> {
+        let mut events = self.load(stream).await?;
+        events.retain(|event| event.sequence > sequence);
+        Ok(events)
+    }
+
     /// The present state of an operation and its version, from the state row or, where that is missing or
     /// unreadable, from the events. `None`: no such stream.
     ///
