@@ -17,9 +17,9 @@ pub use command::{Effect, Rejection, Remains, VnfInstanceCommand};
 pub use decide::decide;
 pub use event::{InstantiatedVnfInfo, VnfInfo, VnfInstanceEvent, VnfProduct};
 pub use fold::evolve;
-pub use info::{MODIFIABLE, effective};
+pub use info::{MODIFIABLE, effective, registered};
 
-use crate::ids::{Tenant, VnfInstanceId, VnfLcmOpOccId, VnfdId};
+use crate::ids::{Tenant, VnfInstanceId, VnfLcmOpOccId, VnfPkgId, VnfdId};
 use crate::lcm_op_occ::plan::{ManagedObject, Vnfc};
 use crate::operation::Operation;
 use crate::time::Timestamp;
@@ -239,6 +239,11 @@ impl VnfInstance {
     /// [`Rejection`] saying what to do instead.
     pub fn check(&self, operation: Operation, changes_vnfd: bool) -> Result<(), Rejection> {
         self.may_begin(operation, changes_vnfd)
+    }
+
+    /// The packages that it needs.
+    pub fn packages(&self) -> impl Iterator<Item = &VnfPkgId> {
+        std::iter::once(&self.product.vnf_pkg_id)
     }
 
     /// The VNFD it is an instance of.

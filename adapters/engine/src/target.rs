@@ -1,12 +1,12 @@
 //! Which cluster an instance runs on, and how it is reached.
 
 use cairn_domain::ids::VimId;
-use cairn_domain::ports::{PortError, PortResult, Vault, Vims};
+use cairn_domain::ports::{PortError, PortResult, Reliance, Vault, Vims};
 use cairn_domain::problem::Problem;
 use cairn_domain::vim::{
     ClusterAccess, Credential, SealedCredential, VimConnectionInfo, VimTarget,
 };
-use cairn_domain::vnf_instance::VnfInfo;
+use cairn_domain::vnf_instance::{VnfInfo, registered};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
@@ -90,6 +90,16 @@ impl Targets {
                 })
             }
         }
+    }
+
+    /// The registered VIMs that an instance will name, so that none is deleted while that is written.
+    pub fn relied_on(&self, info: Option<&VnfInfo>) -> Vec<Reliance> {
+        info.into_iter()
+            .flat_map(registered)
+            .filter_map(|named| VimId::parse(named).ok())
+            .filter(|id| !self.configured.contains(id))
+            .map(Reliance::Vim)
+            .collect()
     }
 
     /// Checks that every entry of a request without an endpoint names a VIM that is known.

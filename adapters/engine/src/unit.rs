@@ -5,7 +5,7 @@ use cairn_domain::history::{EventBody, StreamId};
 use cairn_domain::ids::{VnfInstanceId, VnfLcmOpOccId};
 use cairn_domain::lcm_op_occ::{self, VnfLcmOpOcc, VnfLcmOpOccCommand, VnfLcmOpOccEvent};
 use cairn_domain::ports::{
-    Append, Appended, EventLog, Fence, PortError, StateAfter, Unit, WorkChange,
+    Append, Appended, EventLog, Fence, PortError, Reliance, StateAfter, Unit, WorkChange,
 };
 use cairn_domain::vnf_instance::{self, VnfInstance, VnfInstanceEvent, VnfProduct};
 
@@ -123,6 +123,10 @@ impl Session {
     /// The unit that writes what was decided. `extra` carries key, fence, secrets and blobs.
     pub fn into_unit(self, extra: Unit) -> Unit {
         let mut unit = extra;
+        unit.relies_on.extend(
+            self.product
+                .map(|product| Reliance::Package(product.vnf_pkg_id)),
+        );
         if let (Some(op), false) = (self.op, self.op_events.is_empty()) {
             unit.work.push(if op.state.is_transitional() {
                 WorkChange::Needed(self.op_id.clone())

@@ -9,6 +9,7 @@ use cairn_db::{Database, DbError, Row, Tx, args};
 use cairn_domain::ids::{VnfPkgId, VnfdId};
 use cairn_domain::ports::{OnboardingState, PackageRecord, PortError, PortResult};
 use cairn_domain::problem::Problem;
+use cairn_domain::vnf_instance::VnfInstance;
 use std::sync::Arc;
 
 /// Records and content of packages.
@@ -173,25 +174,27 @@ impl PackageStore {
     /// `Refused` 404; `Refused` 409 while it is enabled or an instance that is not deleted was made of it;
     /// `Unavailable`.
     pub async fn delete(&self, id: &VnfPkgId) -> PortResult<()> {
-        let record = self
-            .get(id)
-            .await?
+        let mut tx = self.database.begin().await.map_err(port)?;
+        let lock = tx.dialect().for_update();
+        let row = tx
+            .fetch_optional(
+                &format!("SELECT record FROM packages WHERE id = $1{lock}"),
+                args![id.as_str()],
+            )
+            .await
+            .map_err(port)?
             .ok_or_else(|| refused(404, &format!("there is no package {id}")))?;
-        if record.enabled {
+        if read(&row)?.enabled {
             return Err(refused(
                 409,
                 &format!("package {id} is ENABLED; disable it first"),
             ));
         }
-        let instances = states::living_instances(&self.database).await?;
-        if let Some(user) = instances
-            .iter()
-            .find(|instance| instance.product.vnf_pkg_id == *id)
-        {
+        let uses = |instance: &VnfInstance| instance.packages().any(|used| used == id);
+        if let Some(user) = states::find_living(&mut tx, uses).await? {
             let detail = format!("package {id} is in use by VNF instance {}", user.id);
             return Err(refused(409, &detail));
         }
-        let mut tx = self.database.begin().await.map_err(port)?;
         for sql in [
             "DELETE FROM package_chunks WHERE package_id = $1",
             "DELETE FROM packages WHERE id = $1",

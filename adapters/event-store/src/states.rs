@@ -160,27 +160,55 @@ fn written(stream: &StreamId, state: &StateAfter) -> PortResult<String> {
     })
 }
 
-/// All instances that are not deleted. One whose stream cannot be read is left out and told of.
-pub(crate) async fn living_instances(database: &Database) -> PortResult<Vec<VnfInstance>> {
-    let ids = database
-        .fetch_all(
-            "SELECT aggregate_id FROM states WHERE aggregate_type = $1",
-            args![VnfInstance::TYPE],
-        )
-        .await
-        .map_err(port)?;
-    let mut living = Vec::new();
-    for row in ids {
-        let Ok(id) = VnfInstanceId::parse(row.text(0).map_err(port)?) else {
-            continue;
+/// Rows of states that are read at one time.
+const PORTION: u32 = 500;
+
+/// The first instance that is not deleted and of which something holds, as a transaction sees them: who deletes what
+/// they use asks after it has locked that. Read in portions: there may be very many. One whose stream cannot be read is
+/// left out and told of.
+pub(crate) async fn find_living(
+    tx: &mut Tx,
+    holds: impl Fn(&VnfInstance) -> bool + Send,
+) -> PortResult<Option<VnfInstance>> {
+    let mut after = String::new();
+    loop {
+        let rows = tx
+            .fetch_all(
+                "SELECT aggregate_id, schema_version, state FROM states \
+                 WHERE aggregate_type = $1 AND aggregate_id > $2 ORDER BY aggregate_id LIMIT $3",
+                args![VnfInstance::TYPE, after.as_str(), PORTION],
+            )
+            .await
+            .map_err(port)?;
+        let Some(last) = rows.last() else {
+            return Ok(None);
         };
-        match state::<VnfInstance>(database, &StreamId::VnfInstance(id)).await {
-            Ok(found) => living.extend(found.map(|(i, _)| i).filter(|i| !i.deleted)),
-            Err(PortError::Corrupt(why)) => {
-                tracing::error!(why, "an instance cannot be read and is left out");
+        after = last.text(0).map_err(port)?;
+        for row in &rows {
+            let kept = readable(row.int(1).map_err(port)?, &row.text(2).map_err(port)?);
+            let found = match kept {
+                Some(instance) => Some(instance),
+                None => replayed(tx, row.text(0).map_err(port)?).await?,
+            };
+            if let Some(found) = found.filter(|found| !found.deleted && holds(found)) {
+                return Ok(Some(found));
             }
-            Err(other) => return Err(other),
         }
     }
-    Ok(living)
+}
+
+async fn replayed(tx: &mut Tx, id: String) -> PortResult<Option<VnfInstance>> {
+    let Ok(id) = VnfInstanceId::parse(id) else {
+        return Ok(None);
+    };
+    let stream = StreamId::VnfInstance(id);
+    let args = args![stream.aggregate_type(), stream.aggregate_id(), 0_u64];
+    let rows = tx.fetch_all(&stream_sql(), args).await.map_err(port)?;
+    match decoded(&stream, &rows) {
+        Ok(history) => Ok(fold(&history).map(|(instance, _)| instance)),
+        Err(why) => {
+            tracing::error!(%why, "an instance cannot be read and is left out");
+            Ok(None)
+        }
+    }
 }

@@ -4,6 +4,7 @@ mod fixture;
 mod golden;
 mod log;
 mod queue;
+mod reliance;
 mod sealed;
 mod shelf;
 mod stock;

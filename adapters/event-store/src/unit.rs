@@ -1,7 +1,7 @@
 //! The unit of work: everything that is written together, or nothing.
 //!
 //! The order is what keeps it free of deadlocks and quick: everything that may wait for another transaction
-//! comes first, each kind in one order of its own (key, lease, work rows, secrets, bodies, state rows); then the
+//! comes first, each kind in one order of its own (key, lease, what is relied on, work rows, secrets, bodies, state rows); then the
 //! counter row, which is held until commit, and after it only inserts that wait for nobody. So positions are
 //! gapless and in the order of commit, and the counter is held for two statements.
 
@@ -13,7 +13,9 @@ use crate::upcast::CURRENT;
 use crate::{blobs, states, vault, work};
 use cairn_db::{Arg, Dialect, Row, Tx, args};
 use cairn_domain::history::{Envelope, StreamId};
-use cairn_domain::ports::{Append, Appended, KeyedAnswer, PortError, PortResult, StateAfter, Unit};
+use cairn_domain::ports::{
+    Append, Appended, KeyedAnswer, PortError, PortResult, Reliance, StateAfter, Unit,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
@@ -48,6 +50,7 @@ pub(crate) async fn write(tx: &mut Tx, store: &EventStore, unit: Unit) -> PortRe
     if let Some(fence) = &unit.fence {
         work::check_fence(tx, fence, &unit.work).await?;
     }
+    check_reliances(tx, &unit.relies_on).await?;
     work::change(tx, &unit.work).await?;
     if !unit.secrets.is_empty() {
         vault::write(tx, store.sealer()?, &unit.secrets).await?;
@@ -100,6 +103,25 @@ async fn keep_answer(
         .map_err(port)?
         .ok_or_else(|| PortError::Conflict("the key was pruned meanwhile".to_owned()))?;
     answer(&key.key, &row).map(Some)
+}
+
+/// Locks what the events will refer to, so that who deletes it waits and then finds them.
+async fn check_reliances(tx: &mut Tx, relies_on: &[Reliance]) -> PortResult<()> {
+    let lock = tx.dialect().for_share();
+    for reliance in BTreeSet::from_iter(relies_on) {
+        let (sql, id) = match reliance {
+            Reliance::Package(id) => ("SELECT id FROM packages WHERE id = $1", id.as_str()),
+            Reliance::Vim(id) => ("SELECT vim_id FROM vims WHERE vim_id = $1", id.as_str()),
+        };
+        let there = tx
+            .fetch_optional(&format!("{sql}{lock}"), args![id])
+            .await
+            .map_err(port)?;
+        if there.is_none() {
+            return Err(PortError::Conflict(format!("{reliance:?} is gone")));
+        }
+    }
+    Ok(())
 }
 
 /// What was answered under a key.

@@ -4,14 +4,14 @@ use crate::error::{commit, port};
 use crate::states;
 use crate::vault::SqlVault;
 use async_trait::async_trait;
-use cairn_db::{Database, Row, args};
+use cairn_db::{Database, Row, Tx, args};
 use cairn_domain::ids::VimId;
 use cairn_domain::ports::{PortError, PortResult, Vault, Vims};
 use cairn_domain::problem::Problem;
 use cairn_domain::secret::{SealedSecret, references};
 use cairn_domain::time::Timestamp;
 use cairn_domain::vim::VimConnectionInfo;
-use cairn_domain::vnf_instance::{VnfInstance, effective};
+use cairn_domain::vnf_instance::{VnfInstance, effective, registered};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -119,23 +119,36 @@ impl Vims for SqlVims {
     }
 
     async fn remove(&self, id: &VimId) -> PortResult<()> {
-        let instances = states::living_instances(&self.database).await?;
-        if let Some(user) = instances.iter().find(|instance| uses(instance, id)) {
+        let mut tx = self.database.begin().await.map_err(port)?;
+        lock(&mut tx, id).await?;
+        let user = states::find_living(&mut tx, |instance| uses(instance, id)).await?;
+        if let Some(user) = user {
             let detail = format!("VIM {id} is used by VNF instance {}", user.id);
             return Err(PortError::Refused(Problem::new(409, detail)));
         }
-        let removed = self
-            .database
-            .execute("DELETE FROM vims WHERE vim_id = $1", args![id.as_str()])
+        tx.execute("DELETE FROM vims WHERE vim_id = $1", args![id.as_str()])
             .await
             .map_err(port)?;
-        if removed == 1 {
-            return Ok(());
-        }
-        Err(PortError::Refused(Problem::new(
+        tx.commit().await.map_err(commit)
+    }
+}
+
+/// Locks a VIM's row and reads it; 404 where there is none.
+async fn lock(tx: &mut Tx, id: &VimId) -> PortResult<VimConnectionInfo> {
+    let lock = tx.dialect().for_update();
+    let row = tx
+        .fetch_optional(
+            &format!("SELECT vim_id, info FROM vims WHERE vim_id = $1{lock}"),
+            args![id.as_str()],
+        )
+        .await
+        .map_err(port)?;
+    match row {
+        Some(row) => read(&row).map(|(_, info)| info),
+        None => Err(PortError::Refused(Problem::new(
             404,
             format!("there is no VIM {id}"),
-        )))
+        ))),
     }
 }
 
@@ -145,9 +158,7 @@ fn uses(instance: &VnfInstance, id: &VimId) -> bool {
         Some(claim) => effective(&instance.info, &claim.overlay),
         None => instance.info.clone(),
     };
-    info.vim_connection_info
-        .values()
-        .any(|entry| entry["vimId"] == id.as_str() && entry["interfaceInfo"]["endpoint"].is_null())
+    registered(&info).any(|named| named == id.as_str())
 }
 
 fn reveal_in(value: &mut Value, texts: &BTreeMap<String, String>) {

@@ -2,7 +2,7 @@
 
 use super::PortResult;
 use crate::history::{Envelope, EventBody, StreamId};
-use crate::ids::{NodeId, VnfInstanceId, VnfLcmOpOccId};
+use crate::ids::{NodeId, VimId, VnfInstanceId, VnfLcmOpOccId, VnfPkgId};
 use crate::lcm_op_occ::VnfLcmOpOcc;
 use crate::object::Digest;
 use crate::secret::{SealedSecret, Secret, SecretRef};
@@ -66,6 +66,15 @@ pub struct KeyedAnswer {
     pub answer: String,
 }
 
+/// A record outside the log that events refer to.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reliance {
+    /// A package.
+    Package(VnfPkgId),
+    /// A registered VIM.
+    Vim(VimId),
+}
+
 /// Everything that is written or nothing of it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Unit {
@@ -73,6 +82,9 @@ pub struct Unit {
     pub key: Option<KeyedAnswer>,
     /// Checked next, against the database's clock; refused: [`super::PortError::Fenced`].
     pub fence: Option<Fence>,
+    /// What must be there when the events are written, and cannot be deleted before that is visible; gone:
+    /// [`super::PortError::Conflict`].
+    pub relies_on: Vec<Reliance>,
     /// Secrets for the vault.
     pub secrets: Vec<SealedSecret>,
     /// Bodies for the blob store, as `Blobs::name` named them.
@@ -142,7 +154,7 @@ pub trait EventLog: Send + Sync {
     ///
     /// # Errors
     ///
-    /// `Conflict` when a stream is not at its expected version; `Fenced` when the lease was lost;
+    /// `Conflict` when a stream is not at its expected version, or what the unit relies on is gone; `Fenced` when the lease was lost;
     /// `Unavailable` when the database cannot be asked (the unit may or may not be written: load and look).
     async fn append(&self, unit: Unit) -> PortResult<Appended>;
 

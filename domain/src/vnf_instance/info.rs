@@ -34,6 +34,14 @@ pub fn effective(info: &VnfInfo, overlay: &Map<String, Value>) -> VnfInfo {
     result
 }
 
+/// The VIMs that the record names without an address of their own, which is what points to registered ones.
+pub fn registered(info: &VnfInfo) -> impl Iterator<Item = &str> {
+    info.vim_connection_info
+        .values()
+        .filter(|entry| entry["interfaceInfo"]["endpoint"].is_null())
+        .filter_map(|entry| entry["vimId"].as_str())
+}
+
 impl VnfInfo {
     fn member_mut(&mut self, name: &str) -> &mut Map<String, Value> {
         match name {

@@ -6,7 +6,7 @@ use cairn_domain::history::{EventBody, StreamId};
 use cairn_domain::ids::{VnfInstanceId, VnfdId};
 use cairn_domain::merge_patch::merge_members;
 use cairn_domain::ports::{
-    Accepted, Append, Caller, CommandError, PackageRecord, Request, StateAfter, Unit,
+    Accepted, Append, Caller, CommandError, PackageRecord, Reliance, Request, StateAfter, Unit,
 };
 use cairn_domain::problem::Problem;
 use cairn_domain::request::seal_request;
@@ -42,6 +42,7 @@ impl Executor {
         let accepted = Accepted::Instance(id.clone());
         let unit = Unit {
             secrets,
+            relies_on: vec![Reliance::Package(record.id.clone())],
             ..self.keyed(caller, request, &accepted)
         };
         self.write(decided(&id, None, 0, create, unit)?, accepted)

@@ -38,6 +38,7 @@ impl Executor {
         remember_def_files(&instance, &mut additional);
         self.check_outside(&instance, &vnfd, &params, &additional, &body)
             .await?;
+        let names_vims = body.contains_key("vimConnectionInfo");
         let op = VnfLcmOpOccId::parse(ids.fresh())
             .map_err(|e| CommandError::Port(PortError::Corrupt(e.to_string())))?;
         let start = VnfLcmOpOccCommand::Start {
@@ -54,8 +55,15 @@ impl Executor {
         let mut session = Session::begin(op.clone(), instance, version);
         session.decide(start).map_err(refused)?;
         let accepted = Accepted::Operation(op);
+        // What the record named before is in use already.
+        let after = session
+            .instance()
+            .filter(|_| names_vims)
+            .map(VnfInstance::info_now);
+        let relies_on = self.ports.targets.relied_on(after.as_ref());
         let unit = Unit {
             secrets,
+            relies_on,
             ..self.keyed(caller, request, &accepted)
         };
         self.write(session.into_unit(unit), accepted).await

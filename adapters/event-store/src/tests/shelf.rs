@@ -35,14 +35,14 @@ fn vnfd() -> Vnfd {
     .unwrap()
 }
 
-fn onboarded(id: &str) -> PackageRecord {
+pub(crate) fn onboarded(id: &str) -> PackageRecord {
     PackageRecord {
         vnfd: Some(vnfd()),
         ..record(id, OnboardingState::Onboarded)
     }
 }
 
-fn status<T: std::fmt::Debug>(result: PortResult<T>) -> u16 {
+pub(crate) fn status<T: std::fmt::Debug>(result: PortResult<T>) -> u16 {
     match result {
         Err(PortError::Refused(problem)) => problem.status,
         other => panic!("{other:?}"),
@@ -154,7 +154,7 @@ async fn a_package_in_use_stays() {
     }
 }
 
-fn vim(token: &str) -> VimConnectionInfo {
+pub(crate) fn vim(token: &str) -> VimConnectionInfo {
     VimConnectionInfo::parse(&json!({
         "vimType": "kubernetes",
         "interfaceInfo": {"endpoint": "https://cluster.example:6443"},
