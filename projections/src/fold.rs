@@ -17,15 +17,31 @@ pub(crate) trait Shown: Pure {
     fn tenant(&self) -> &Tenant;
     /// Lists and reads do not show it any more.
     fn is_deleted(&self) -> bool;
+    /// The halted operation that claims it.
+    fn halted(&self) -> Option<&str> {
+        None
+    }
+    /// The packages that it needs, one a line.
+    fn packages_needed(&self) -> Option<String> {
+        None
+    }
 }
 
 pub(crate) fn columns(integer: &str) -> String {
     format!(
         "id TEXT PRIMARY KEY, tenant TEXT NOT NULL, version {integer} NOT NULL, \
          position {integer} NOT NULL, created_position {integer} NOT NULL, \
-         deleted {integer} NOT NULL, frozen {integer} NOT NULL, state TEXT NOT NULL"
+         deleted {integer} NOT NULL, frozen {integer} NOT NULL, halted TEXT, package TEXT, \
+         state TEXT NOT NULL"
     )
 }
+
+/// What is indexed beside the key, by the last part of the index's name.
+pub(crate) const INDEXES: [(&str, &str); 3] = [
+    ("in_order", "(tenant, created_position) WHERE deleted = 0"),
+    ("halted", "(tenant, halted) WHERE halted IS NOT NULL"),
+    ("packages", "(tenant, package) WHERE deleted = 0"),
+];
 
 struct Line<S> {
     state: S,
@@ -123,10 +139,11 @@ async fn write<S: Shown>(tx: &mut Tx, table: &str, id: &str, line: Line<S>) -> P
     tx.execute(
         &format!(
             "INSERT INTO {table} \
-             (id, tenant, version, position, created_position, deleted, frozen, state) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (id) DO UPDATE SET \
-             version = excluded.version, position = excluded.position, \
-             deleted = excluded.deleted, frozen = excluded.frozen, state = excluded.state"
+             (id, tenant, version, position, created_position, deleted, frozen, halted, package, \
+             state) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) \
+             ON CONFLICT (id) DO UPDATE SET version = excluded.version, \
+             position = excluded.position, deleted = excluded.deleted, frozen = excluded.frozen, \
+             halted = excluded.halted, package = excluded.package, state = excluded.state"
         ),
         args![
             id,
@@ -136,6 +153,8 @@ async fn write<S: Shown>(tx: &mut Tx, table: &str, id: &str, line: Line<S>) -> P
             line.created_position,
             i64::from(line.state.is_deleted()),
             i64::from(line.frozen),
+            line.state.halted(),
+            line.state.packages_needed(),
             state,
         ],
     )

@@ -53,6 +53,14 @@ impl Model {
         }
     }
 
+    fn indexes(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::VnfInstances => &fold::INDEXES,
+            Self::VnfLcmOpOccs | Self::Subscriptions => &fold::INDEXES[..1],
+            Self::Timeline => &[],
+        }
+    }
+
     /// Applies events, in order, to the table of this name.
     pub(crate) async fn apply(
         self,
@@ -87,9 +95,8 @@ pub(crate) fn live() -> Vec<Target> {
         .collect()
 }
 
-/// Makes an empty table with a checkpoint before the first event.
-///
-/// Its primary key is its only index: an index's name is not renamed with its table.
+/// Makes an empty table with a checkpoint before the first event. One that is to replace the present table gets its
+/// indexes when it does: their names are not renamed with their table.
 pub(crate) async fn make(tx: &mut Tx, model: Model, table: &str) -> PortResult<()> {
     let (integer, strict) = match tx.dialect() {
         Dialect::Postgres => ("BIGINT", ""),
@@ -101,6 +108,9 @@ pub(crate) async fn make(tx: &mut Tx, model: Model, table: &str) -> PortResult<(
     ))
     .await
     .map_err(port)?;
+    if table == model.name() {
+        make_indexes(tx, model).await?;
+    }
     tx.execute(
         "INSERT INTO checkpoints (name, position, shape) VALUES ($1, 0, $2) \
          ON CONFLICT (name) DO UPDATE SET position = 0, shape = excluded.shape",
@@ -108,5 +118,16 @@ pub(crate) async fn make(tx: &mut Tx, model: Model, table: &str) -> PortResult<(
     )
     .await
     .map_err(port)?;
+    Ok(())
+}
+
+/// Makes the indexes of a model's own table.
+pub(crate) async fn make_indexes(tx: &mut Tx, model: Model) -> PortResult<()> {
+    let table = model.name();
+    for (name, on) in model.indexes() {
+        tx.execute_script(&format!("CREATE INDEX {table}_{name} ON {table} {on}"))
+            .await
+            .map_err(port)?;
+    }
     Ok(())
 }

@@ -6,11 +6,12 @@ use crate::{Projections, corrupt, subscriptions, timeline, vnf_instances, vnf_lc
 use async_trait::async_trait;
 use cairn_db::args;
 use cairn_domain::history::Envelope;
-use cairn_domain::ids::{SubscriptionId, Tenant, VnfInstanceId, VnfLcmOpOccId};
+use cairn_domain::ids::{SubscriptionId, Tenant, VnfInstanceId, VnfLcmOpOccId, VnfPkgId};
 use cairn_domain::lcm_op_occ::VnfLcmOpOcc;
-use cairn_domain::ports::{PortError, PortResult, ReadModels, Row};
+use cairn_domain::ports::{Listed, Page, PortError, PortResult, ReadModels, Row};
 use cairn_domain::subscription::LccnSubscription;
 use cairn_domain::vnf_instance::VnfInstance;
+use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 
 impl Projections {
@@ -52,12 +53,17 @@ impl Projections {
         }
     }
 
-    async fn list<S: Shown>(&self, table: &str, tenant: &Tenant) -> PortResult<Vec<Row<S>>> {
+    async fn list<S: Shown>(
+        &self,
+        table: &str,
+        tenant: &Tenant,
+        page: Page,
+    ) -> PortResult<Vec<Listed<S>>> {
         self.ready().await?;
-        match self.read_list(table, tenant).await {
+        match self.read_list(table, tenant, page).await {
             Err(PortError::Corrupt(why)) => {
                 self.mend(&why).await?;
-                self.read_list(table, tenant).await
+                self.read_list(table, tenant, page).await
             }
             other => other,
         }
@@ -83,19 +89,43 @@ impl Projections {
         row.as_ref().map(|row| decode(table, row)).transpose()
     }
 
-    async fn read_list<S: Shown>(&self, table: &str, tenant: &Tenant) -> PortResult<Vec<Row<S>>> {
+    async fn read_list<S: Shown>(
+        &self,
+        table: &str,
+        tenant: &Tenant,
+        page: Page,
+    ) -> PortResult<Vec<Listed<S>>> {
         let rows = self
             .database
             .fetch_all(
                 &format!(
-                    "SELECT state, version, position FROM {table} \
-                     WHERE tenant = $1 AND deleted = 0 ORDER BY created_position"
+                    "SELECT state, version, position, created_position FROM {table} \
+                     WHERE tenant = $1 AND deleted = 0 AND created_position > $2 \
+                     ORDER BY created_position LIMIT $3"
                 ),
-                args![tenant.as_str()],
+                args![tenant.as_str(), page.after, page.limit],
             )
             .await
             .map_err(port)?;
-        rows.iter().map(|row| decode(table, row)).collect()
+        rows.iter()
+            .map(|row| {
+                Ok(Listed {
+                    place: row.count(3).map_err(port)?,
+                    row: decode(table, row)?,
+                })
+            })
+            .collect()
+    }
+
+    /// One column of the instances, once they have caught up.
+    async fn column(&self, sql: &str, tenant: &Tenant) -> PortResult<Vec<String>> {
+        self.ready().await?;
+        let rows = self
+            .database
+            .fetch_all(sql, args![tenant.as_str()])
+            .await
+            .map_err(port)?;
+        rows.iter().map(|row| row.text(0).map_err(port)).collect()
     }
 }
 
@@ -118,8 +148,25 @@ impl ReadModels for Projections {
         self.one(vnf_instances::NAME, tenant, id.as_str()).await
     }
 
-    async fn instances(&self, tenant: &Tenant) -> PortResult<Vec<Row<VnfInstance>>> {
-        self.list(vnf_instances::NAME, tenant).await
+    async fn instances(&self, tenant: &Tenant, page: Page) -> PortResult<Vec<Listed<VnfInstance>>> {
+        self.list(vnf_instances::NAME, tenant, page).await
+    }
+
+    async fn halted(&self, tenant: &Tenant) -> PortResult<Vec<VnfLcmOpOccId>> {
+        let sql = "SELECT halted FROM vnf_instances WHERE tenant = $1 AND halted IS NOT NULL \
+                   ORDER BY halted";
+        let ids = self.column(sql, tenant).await?.into_iter();
+        ids.map(|id| VnfLcmOpOccId::parse(id).map_err(|why| corrupt(vnf_instances::NAME, why)))
+            .collect()
+    }
+
+    async fn packages_in_use(&self, tenant: &Tenant) -> PortResult<BTreeSet<VnfPkgId>> {
+        let sql = "SELECT DISTINCT package FROM vnf_instances \
+                   WHERE tenant = $1 AND deleted = 0";
+        let lists = self.column(sql, tenant).await?;
+        let ids = lists.iter().flat_map(|list| list.lines());
+        ids.map(|id| VnfPkgId::parse(id).map_err(|why| corrupt(vnf_instances::NAME, why)))
+            .collect()
     }
 
     async fn op_occ(
@@ -130,8 +177,8 @@ impl ReadModels for Projections {
         self.one(vnf_lcm_op_occs::NAME, tenant, id.as_str()).await
     }
 
-    async fn op_occs(&self, tenant: &Tenant) -> PortResult<Vec<Row<VnfLcmOpOcc>>> {
-        self.list(vnf_lcm_op_occs::NAME, tenant).await
+    async fn op_occs(&self, tenant: &Tenant, page: Page) -> PortResult<Vec<Listed<VnfLcmOpOcc>>> {
+        self.list(vnf_lcm_op_occs::NAME, tenant, page).await
     }
 
     async fn subscription(
@@ -142,8 +189,12 @@ impl ReadModels for Projections {
         self.one(subscriptions::NAME, tenant, id.as_str()).await
     }
 
-    async fn subscriptions(&self, tenant: &Tenant) -> PortResult<Vec<Row<LccnSubscription>>> {
-        self.list(subscriptions::NAME, tenant).await
+    async fn subscriptions(
+        &self,
+        tenant: &Tenant,
+        page: Page,
+    ) -> PortResult<Vec<Listed<LccnSubscription>>> {
+        self.list(subscriptions::NAME, tenant, page).await
     }
 
     async fn history(&self, tenant: &Tenant, id: &VnfInstanceId) -> PortResult<Vec<Envelope>> {

@@ -3,7 +3,7 @@
 use crate::Projections;
 use crate::catch_up::lock;
 use crate::error::port;
-use crate::model::{self, Model, Target};
+use crate::model::{self, Model, Target, make_indexes};
 use cairn_db::{Tx, args};
 use cairn_domain::ports::{PortError, PortResult};
 
@@ -85,6 +85,7 @@ async fn replace(tx: &mut Tx, target: &Target, reached: u64) -> PortResult<()> {
     ))
     .await
     .map_err(port)?;
+    make_indexes(tx, target.model).await?;
     tx.execute(
         "DELETE FROM checkpoints WHERE name = $1",
         args![new.as_str()],

@@ -8,7 +8,7 @@ use cairn_domain::ports::PortResult;
 use cairn_domain::subscription::{LccnSubscription, LccnSubscriptionEvent};
 
 pub(crate) const NAME: &str = "subscriptions";
-pub(crate) const SHAPE: i64 = 1;
+pub(crate) const SHAPE: i64 = 2;
 
 impl Shown for LccnSubscription {
     fn event(envelope: &Envelope) -> Option<&LccnSubscriptionEvent> {

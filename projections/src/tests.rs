@@ -19,7 +19,8 @@ async fn dump(database: &Database) -> Vec<String> {
             ),
             _ => (
                 "id || ' ' || tenant || ' ' || version || ' ' || position || ' ' || \
-                 created_position || ' ' || deleted || ' ' || frozen || ' ' || state",
+                 created_position || ' ' || deleted || ' ' || frozen || ' ' || \
+                 coalesce(halted, '-') || ' ' || coalesce(package, '-') || ' ' || state",
                 "id",
             ),
         };

@@ -3,12 +3,12 @@
 use crate::fold::{self, Shown};
 use cairn_db::Tx;
 use cairn_domain::history::{Envelope, EventBody};
-use cairn_domain::ids::Tenant;
+use cairn_domain::ids::{Tenant, VnfPkgId};
 use cairn_domain::ports::PortResult;
-use cairn_domain::vnf_instance::{VnfInstance, VnfInstanceEvent};
+use cairn_domain::vnf_instance::{ClaimPhase, VnfInstance, VnfInstanceEvent};
 
 pub(crate) const NAME: &str = "vnf_instances";
-pub(crate) const SHAPE: i64 = 1;
+pub(crate) const SHAPE: i64 = 2;
 
 impl Shown for VnfInstance {
     fn event(envelope: &Envelope) -> Option<&VnfInstanceEvent> {
@@ -24,6 +24,16 @@ impl Shown for VnfInstance {
 
     fn is_deleted(&self) -> bool {
         self.deleted
+    }
+
+    fn halted(&self) -> Option<&str> {
+        let claim = self.claim.as_ref()?;
+        (claim.phase == ClaimPhase::Halted).then(|| claim.op.as_str())
+    }
+
+    fn packages_needed(&self) -> Option<String> {
+        let ids: Vec<&str> = self.packages().map(VnfPkgId::as_str).collect();
+        Some(ids.join("\n"))
     }
 }
 

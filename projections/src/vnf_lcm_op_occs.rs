@@ -8,7 +8,7 @@ use cairn_domain::lcm_op_occ::{VnfLcmOpOcc, VnfLcmOpOccEvent};
 use cairn_domain::ports::PortResult;
 
 pub(crate) const NAME: &str = "vnf_lcm_op_occs";
-pub(crate) const SHAPE: i64 = 1;
+pub(crate) const SHAPE: i64 = 2;
 
 impl Shown for VnfLcmOpOcc {
     fn event(envelope: &Envelope) -> Option<&VnfLcmOpOccEvent> {

@@ -8,7 +8,6 @@ use cairn_domain::lcm_op_occ::plan::{Action, StepResult, StepState};
 use cairn_domain::lcm_op_occ::{VnfLcmOpOcc, VnfLcmOpOccCommand};
 use cairn_domain::operation::OperationState;
 use cairn_domain::ports::{PortError, ReadModels, Scope, Unit};
-use cairn_domain::vnf_instance::ClaimPhase;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -34,14 +33,8 @@ pub async fn observe(
             () = stop.cancelled() => return,
             () = tokio::time::sleep(PERIOD) => {}
         }
-        // By their instances: of operations there are ever more, and hardly one is halted.
-        let halted: Vec<VnfLcmOpOccId> = match reads.instances(&tenant).await {
-            Ok(rows) => rows
-                .into_iter()
-                .filter_map(|row| row.state.claim)
-                .filter(|claim| claim.phase == ClaimPhase::Halted)
-                .map(|claim| claim.op)
-                .collect(),
+        let halted = match reads.halted(&tenant).await {
+            Ok(halted) => halted,
             Err(failed) => {
                 warn!(error = %failed, "halted operations cannot be listed now");
                 continue;

@@ -67,11 +67,8 @@ async fn record(app: &App, id: &str) -> Result<PackageRecord, ApiError> {
 
 /// The packages that instances were made of.
 async fn in_use(app: &App) -> Result<HashSet<String>, ApiError> {
-    let instances = app.reads.instances(&tenant()).await?;
-    Ok(instances
-        .into_iter()
-        .map(|row| row.state.product.vnf_pkg_id.to_string())
-        .collect())
+    let used = app.reads.packages_in_use(&tenant()).await?;
+    Ok(used.iter().map(VnfPkgId::to_string).collect())
 }
 
 fn shown(app: &App, major: Major, record: &PackageRecord, used: &HashSet<String>) -> VnfPkgInfo {

@@ -2,11 +2,12 @@
 
 use super::PortResult;
 use crate::history::Envelope;
-use crate::ids::{SubscriptionId, Tenant, VnfInstanceId, VnfLcmOpOccId};
+use crate::ids::{SubscriptionId, Tenant, VnfInstanceId, VnfLcmOpOccId, VnfPkgId};
 use crate::lcm_op_occ::VnfLcmOpOcc;
 use crate::subscription::LccnSubscription;
 use crate::vnf_instance::VnfInstance;
 use async_trait::async_trait;
+use std::collections::BTreeSet;
 
 /// A row of a read model.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,6 +18,32 @@ pub struct Row<S> {
     pub version: u64,
     /// Position of its last event.
     pub position: u64,
+}
+
+/// A row in a list.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Listed<S> {
+    /// Its place in the order of creation: the position of its first event.
+    pub place: u64,
+    /// The row.
+    pub row: Row<S>,
+}
+
+/// A part of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Page {
+    /// Rows behind this place; 0 begins the list.
+    pub after: u64,
+    /// So many rows at most.
+    pub limit: u32,
+}
+
+impl Page {
+    /// All of a list that is known to be short.
+    pub const ALL: Self = Self {
+        after: 0,
+        limit: u32::MAX,
+    };
 }
 
 /// The read models. A read by id whose checkpoint is behind the head catches up first, so that the `Location`
@@ -35,12 +62,26 @@ pub trait ReadModels: Send + Sync {
         id: &VnfInstanceId,
     ) -> PortResult<Option<Row<VnfInstance>>>;
 
-    /// All instances.
+    /// Instances, a page of them.
     ///
     /// # Errors
     ///
     /// `Unavailable`, `Corrupt`.
-    async fn instances(&self, tenant: &Tenant) -> PortResult<Vec<Row<VnfInstance>>>;
+    async fn instances(&self, tenant: &Tenant, page: Page) -> PortResult<Vec<Listed<VnfInstance>>>;
+
+    /// The operations that are halted, each the one that claims its instance.
+    ///
+    /// # Errors
+    ///
+    /// `Unavailable`, `Corrupt`.
+    async fn halted(&self, tenant: &Tenant) -> PortResult<Vec<VnfLcmOpOccId>>;
+
+    /// The packages that instances need: were made of, or change to.
+    ///
+    /// # Errors
+    ///
+    /// `Unavailable`, `Corrupt`.
+    async fn packages_in_use(&self, tenant: &Tenant) -> PortResult<BTreeSet<VnfPkgId>>;
 
     /// One operation; readable after its instance was deleted.
     ///
@@ -53,12 +94,12 @@ pub trait ReadModels: Send + Sync {
         id: &VnfLcmOpOccId,
     ) -> PortResult<Option<Row<VnfLcmOpOcc>>>;
 
-    /// All operations.
+    /// Operations, a page of them.
     ///
     /// # Errors
     ///
     /// `Unavailable`, `Corrupt`.
-    async fn op_occs(&self, tenant: &Tenant) -> PortResult<Vec<Row<VnfLcmOpOcc>>>;
+    async fn op_occs(&self, tenant: &Tenant, page: Page) -> PortResult<Vec<Listed<VnfLcmOpOcc>>>;
 
     /// One subscription.
     ///
@@ -71,12 +112,16 @@ pub trait ReadModels: Send + Sync {
         id: &SubscriptionId,
     ) -> PortResult<Option<Row<LccnSubscription>>>;
 
-    /// All subscriptions.
+    /// Subscriptions, a page of them.
     ///
     /// # Errors
     ///
     /// `Unavailable`, `Corrupt`.
-    async fn subscriptions(&self, tenant: &Tenant) -> PortResult<Vec<Row<LccnSubscription>>>;
+    async fn subscriptions(
+        &self,
+        tenant: &Tenant,
+        page: Page,
+    ) -> PortResult<Vec<Listed<LccnSubscription>>>;
 
     /// The timeline of an instance and its operations, by rising position; empty when it never was.
     ///

@@ -8,7 +8,7 @@ use cairn_db::args;
 use cairn_db::testing::databases;
 use cairn_domain::history::Envelope;
 use cairn_domain::ids::Tenant;
-use cairn_domain::ports::{EventLog, PortError, ReadModels};
+use cairn_domain::ports::{EventLog, Page, PortError, ReadModels};
 use std::sync::Arc;
 use tokio::task::JoinSet;
 
@@ -160,7 +160,9 @@ async fn a_table_of_another_shape_is_made_anew_when_opened() {
         ] {
             database.execute(sql, args![]).await.unwrap();
         }
-        let refused = old.subscriptions(&Tenant::default_tenant()).await;
+        let refused = old
+            .subscriptions(&Tenant::default_tenant(), Page::ALL)
+            .await;
         assert!(
             matches!(refused, Err(PortError::Unavailable(_))),
             "the shape is another's"

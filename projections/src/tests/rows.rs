@@ -4,8 +4,10 @@ use super::log::*;
 use crate::Projections;
 use cairn_db::args;
 use cairn_db::testing::databases;
-use cairn_domain::ids::Tenant;
-use cairn_domain::ports::{EventLog, ReadModels};
+use cairn_domain::ids::{Tenant, VnfPkgId};
+use cairn_domain::operation::Operation;
+use cairn_domain::ports::{EventLog, Page, ReadModels};
+use cairn_domain::vnf_instance::VnfInstanceEvent;
 use std::sync::Arc;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -17,20 +19,24 @@ async fn reads_show_the_log_without_what_is_deleted() {
             .unwrap();
         let mine = Tenant::default_tenant();
 
-        let instances = rows.instances(&mine).await.unwrap();
-        let ids: Vec<_> = instances.iter().map(|row| row.state.id.as_str()).collect();
-        assert_eq!(ids, ["i0", "i2"]);
-        assert_eq!(
-            (instances[0].version, instances[0].state.changed_at),
-            (4, at(4))
-        );
-        let ops = rows.op_occs(&mine).await.unwrap();
-        let ids: Vec<_> = ops.iter().map(|row| row.state.id.as_str()).collect();
+        let instances = rows.instances(&mine, Page::ALL).await.unwrap();
+        let ids = instances.iter().map(|one| one.row.state.id.as_str());
+        assert_eq!(ids.collect::<Vec<_>>(), ["i0", "i2"]);
+        let first = &instances[0].row;
+        assert_eq!((first.version, first.state.changed_at), (4, at(4)));
+        let ops = rows.op_occs(&mine, Page::ALL).await.unwrap();
+        let ids: Vec<_> = ops.iter().map(|one| one.row.state.id.as_str()).collect();
         assert_eq!(ids, ["o0", "o1", "o2"], "operations outlive their instance");
-        assert_eq!(ops[0].version, 10);
-        let subscriptions = rows.subscriptions(&mine).await.unwrap();
+        assert_eq!(ops[0].row.version, 10);
+        let subscriptions = rows.subscriptions(&mine, Page::ALL).await.unwrap();
         assert_eq!(subscriptions.len(), 1);
-        assert_eq!(subscriptions[0].state.id, subscription_id("s1"));
+        assert_eq!(subscriptions[0].row.state.id, subscription_id("s1"));
+        let used = rows.packages_in_use(&mine).await.unwrap();
+        assert_eq!(
+            used.iter().map(VnfPkgId::as_str).collect::<Vec<_>>(),
+            ["pkg-1"]
+        );
+        assert_eq!(rows.halted(&mine).await.unwrap(), []);
 
         assert!(
             rows.instance(&mine, &instance_id("i1"))
@@ -121,7 +127,15 @@ async fn a_read_right_after_a_write_sees_it() {
                     .is_some()
             );
         }
-        assert_eq!(rows.instances(&mine).await.unwrap().len(), 100);
+        let (mut after, mut places) = (0, Vec::new());
+        loop {
+            let page = Page { after, limit: 30 };
+            let rows = rows.instances(&mine, page).await.unwrap();
+            let Some(last) = rows.last() else { break };
+            after = last.place;
+            places.extend(rows.iter().map(|one| one.place));
+        }
+        assert_eq!(places, (1..=100).collect::<Vec<u64>>(), "page by page");
         test.remove().await;
     }
 }
@@ -201,6 +215,44 @@ async fn a_row_that_cannot_be_read_is_made_anew() {
                     .unwrap();
                 assert_eq!(after, before);
             }
+        }
+        test.remove().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn halted_operations_are_found_while_they_are_halted() {
+    for test in databases().await {
+        let log = Arc::new(MemoryLog::default());
+        let rows = Projections::open(test.open().await, log.clone())
+            .await
+            .unwrap();
+        let mine = Tenant::default_tenant();
+        let claimed = VnfInstanceEvent::OperationClaimed {
+            at: at(1),
+            op: op_id("o"),
+            operation: Operation::Heal,
+            overlay: serde_json::Map::new(),
+        };
+        let (halted, resumed) = (
+            VnfInstanceEvent::OperationHalted {
+                at: at(2),
+                op: op_id("o"),
+            },
+            VnfInstanceEvent::OperationResumed {
+                at: at(3),
+                op: op_id("o"),
+                rolling_back: true,
+            },
+        );
+        for (event, found) in [
+            (created("i", &mine), vec![]),
+            (claimed, vec![]),
+            (halted, vec![op_id("o")]),
+            (resumed, vec![]),
+        ] {
+            log.of_instance("i", vec![event]);
+            assert_eq!(rows.halted(&mine).await.unwrap(), found);
         }
         test.remove().await;
     }

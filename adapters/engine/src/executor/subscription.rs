@@ -4,7 +4,7 @@ use super::{Executor, invalid};
 use cairn_domain::history::{EventBody, StreamId};
 use cairn_domain::ids::SubscriptionId;
 use cairn_domain::ports::{
-    Accepted, Append, Caller, CommandError, PortError, Request, StateAfter, Unit,
+    Accepted, Append, Caller, CommandError, Page, PortError, Request, StateAfter, Unit,
 };
 use cairn_domain::secret::SecretRef;
 use cairn_domain::subscription::request::{ParsedSubscription, is_same, parse_subscription};
@@ -75,10 +75,11 @@ impl Executor {
         caller: &Caller,
         parsed: &ParsedSubscription,
     ) -> Result<Option<SubscriptionId>, CommandError> {
-        let known = self.ports.reads.subscriptions(&caller.tenant).await?;
+        let known = self.ports.reads.subscriptions(&caller.tenant, Page::ALL);
         let same = known
+            .await?
             .into_iter()
-            .map(|row| row.state)
+            .map(|listed| listed.row.state)
             .find(|known| is_same(parsed, known));
         Ok(same.map(|known| known.id))
     }

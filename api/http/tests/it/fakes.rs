@@ -13,7 +13,7 @@ use cairn_domain::time::Timestamp;
 use cairn_domain::vim::VimConnectionInfo;
 use cairn_domain::vnf_instance::VnfInstance;
 use serde_json::{Map, json};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -174,6 +174,19 @@ impl Commands for Fakes {
     }
 }
 
+/// Each row at the place of its number.
+fn part<S: Clone>(rows: &Mutex<Vec<Row<S>>>, page: Page) -> Vec<Listed<S>> {
+    let rows = rows.lock().unwrap();
+    let placed = (1..).zip(rows.iter()).map(|(place, row)| Listed {
+        place,
+        row: row.clone(),
+    });
+    placed
+        .filter(|listed| listed.place > page.after)
+        .take(page.limit as usize)
+        .collect()
+}
+
 #[async_trait]
 impl ReadModels for Fakes {
     async fn instance(
@@ -184,15 +197,23 @@ impl ReadModels for Fakes {
         self.reachable()?;
         Ok(found(&self.instances, |i| i.id == *id))
     }
-    async fn instances(&self, _: &Tenant) -> PortResult<Vec<Row<VnfInstance>>> {
+    async fn instances(&self, _: &Tenant, page: Page) -> PortResult<Vec<Listed<VnfInstance>>> {
         self.reachable()?;
-        Ok(self.instances.lock().unwrap().clone())
+        Ok(part(&self.instances, page))
+    }
+    async fn halted(&self, _: &Tenant) -> PortResult<Vec<VnfLcmOpOccId>> {
+        Ok(Vec::new())
+    }
+    async fn packages_in_use(&self, _: &Tenant) -> PortResult<BTreeSet<VnfPkgId>> {
+        let instances = self.instances.lock().unwrap();
+        let used = instances.iter().flat_map(|row| row.state.packages());
+        Ok(used.cloned().collect())
     }
     async fn op_occ(&self, _: &Tenant, id: &VnfLcmOpOccId) -> PortResult<Option<Row<VnfLcmOpOcc>>> {
         Ok(found(&self.op_occs, |o| o.id == *id))
     }
-    async fn op_occs(&self, _: &Tenant) -> PortResult<Vec<Row<VnfLcmOpOcc>>> {
-        Ok(self.op_occs.lock().unwrap().clone())
+    async fn op_occs(&self, _: &Tenant, page: Page) -> PortResult<Vec<Listed<VnfLcmOpOcc>>> {
+        Ok(part(&self.op_occs, page))
     }
     async fn subscription(
         &self,
@@ -201,8 +222,12 @@ impl ReadModels for Fakes {
     ) -> PortResult<Option<Row<LccnSubscription>>> {
         Ok(found(&self.subscriptions, |s| s.id == *id))
     }
-    async fn subscriptions(&self, _: &Tenant) -> PortResult<Vec<Row<LccnSubscription>>> {
-        Ok(self.subscriptions.lock().unwrap().clone())
+    async fn subscriptions(
+        &self,
+        _: &Tenant,
+        page: Page,
+    ) -> PortResult<Vec<Listed<LccnSubscription>>> {
+        Ok(part(&self.subscriptions, page))
     }
     async fn history(&self, _: &Tenant, id: &VnfInstanceId) -> PortResult<Vec<Envelope>> {
         let all = self.history.lock().unwrap();

@@ -1,5 +1,6 @@
 //! Lists: filters and selectors.
 
+use cairn_domain::ids::VnfInstanceId;
 use serde_json::{Value, json};
 
 use crate::fakes::Fakes;
@@ -152,4 +153,66 @@ async fn what_is_wrong_with_a_query_is_told() {
 async fn the_authentication_of_a_subscription_is_in_no_list() {
     let text = json!(list(&running(), "/vnflcm/v2/subscriptions").await).to_string();
     assert!(!text.contains("listener") && !text.contains("ref-1"));
+}
+
+/// `count` instances of the ids 0 and up.
+fn many(count: usize) -> Server {
+    let fakes = Fakes::running();
+    {
+        let mut instances = fakes.instances.lock().unwrap();
+        let one = instances.pop().unwrap();
+        instances.extend((0..count).map(|n| {
+            let mut row = one.clone();
+            row.state.id = VnfInstanceId::parse(format!("i-{n}")).unwrap();
+            row
+        }));
+    }
+    Server::over(fakes, settings())
+}
+
+/// The ids of a page, and the address of the next one without its host.
+async fn page(server: &Server, path: &str) -> (Vec<String>, Option<String>) {
+    let answer = server.get(path).await;
+    assert_eq!(answer.status, 200, "{path}");
+    let next = answer.header("link").map(|link| {
+        let url = link.strip_suffix(">; rel=\"next\"").unwrap();
+        let at = url.find("/vnflcm/").unwrap();
+        url[at..].to_owned()
+    });
+    let body = answer.json();
+    let entries = body.as_array().unwrap().iter();
+    let ids = entries.map(|entry| entry["id"].as_str().unwrap().to_owned());
+    (ids.collect(), next)
+}
+
+#[tokio::test]
+async fn a_thousand_entries_are_one_page() {
+    let (ids, next) = page(&many(1000), INSTANCES).await;
+    assert_eq!((ids.len(), next), (1000, None));
+}
+
+#[tokio::test]
+async fn pages_hold_each_entry_once_and_end() {
+    let server = many(2100);
+    let mut path = Some(format!("{INSTANCES}?exclude_default&filter=(neq,id,i-7)"));
+    let (mut all, mut pages) = (Vec::new(), Vec::new());
+    while let Some(next) = path {
+        let (ids, following) = page(&server, &next).await;
+        pages.push(ids.len());
+        all.extend(ids);
+        path = following;
+    }
+    assert_eq!(pages, [1000, 1000, 99]);
+    let expected = (0..2100).filter(|n| *n != 7).map(|n| format!("i-{n}"));
+    assert!(all.into_iter().eq(expected));
+}
+
+#[tokio::test]
+async fn a_filter_that_hardly_anything_passes_gives_short_pages() {
+    let server = many(10_050);
+    let path = format!("{INSTANCES}?filter=(in,id,i-3,i-10049)");
+    let (first, next) = page(&server, &path).await;
+    assert_eq!(first, ["i-3"]);
+    let (second, end) = page(&server, &next.unwrap()).await;
+    assert_eq!((second, end), (vec!["i-10049".to_owned()], None));
 }
