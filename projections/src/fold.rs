@@ -2,9 +2,9 @@
 
 use crate::corrupt;
 use crate::error::port;
-use cairn_db::{Tx, args};
-use cairn_domain::history::Envelope;
-use cairn_domain::ids::Tenant;
+use cairn_db::{Row, Tx, args};
+use cairn_domain::history::{Envelope, StreamId};
+use cairn_domain::ids::{InvalidId, Tenant};
 use cairn_domain::ports::PortResult;
 use cairn_domain::root::Pure;
 use std::collections::BTreeMap;
@@ -13,6 +13,8 @@ use std::collections::BTreeMap;
 pub(crate) trait Shown: Pure {
     /// The event, if it is one of this aggregate.
     fn event(envelope: &Envelope) -> Option<&Self::Event>;
+    /// The stream of this id.
+    fn stream(id: &str) -> Result<StreamId, InvalidId>;
     /// Whose it is.
     fn tenant(&self) -> &Tenant;
     /// Lists and reads do not show it any more.
@@ -43,13 +45,41 @@ pub(crate) const INDEXES: [(&str, &str); 3] = [
     ("packages", "(tenant, package) WHERE deleted = 0"),
 ];
 
-struct Line<S> {
-    state: S,
-    version: u64,
-    position: u64,
-    created_position: u64,
+/// A row as events are folded into it.
+pub(crate) struct Line<S> {
+    pub state: S,
+    pub version: u64,
+    pub position: u64,
+    pub created_position: u64,
     /// An event of the stream could not be read: the row stays as it was before that one.
-    frozen: bool,
+    pub frozen: bool,
+}
+
+/// The columns of a [`Line`], in order.
+pub(crate) const LINE: &str = "state, version, position, created_position, frozen";
+
+impl<S: Shown> Line<S> {
+    /// Reads the columns of [`LINE`], the first of which stand first.
+    pub(crate) fn read(row: &Row, table: &str, id: &str) -> PortResult<Self> {
+        Ok(Self {
+            state: serde_json::from_str(&row.text(0).map_err(port)?)
+                .map_err(|why| corrupt(&format!("{table} {id}"), why))?,
+            version: row.count(1).map_err(port)?,
+            position: row.count(2).map_err(port)?,
+            created_position: row.count(3).map_err(port)?,
+            frozen: row.int(4).map_err(port)? != 0,
+        })
+    }
+
+    /// The row with the events that follow it.
+    pub(crate) fn with(line: Option<Self>, events: &[Envelope]) -> Option<Self> {
+        events
+            .iter()
+            .fold(line, |line, envelope| match S::event(envelope) {
+                Some(event) => step(line, envelope, event),
+                None => line,
+            })
+    }
 }
 
 /// Folds events into the rows of their streams. Each row is read and written once, however many events it gets.
@@ -114,24 +144,12 @@ fn step<S: Shown>(line: Option<Line<S>>, envelope: &Envelope, event: &S::Event) 
 async fn read<S: Shown>(tx: &mut Tx, table: &str, id: &str) -> PortResult<Option<Line<S>>> {
     let row = tx
         .fetch_optional(
-            &format!(
-                "SELECT state, version, position, created_position, frozen FROM {table} WHERE id = $1"
-            ),
+            &format!("SELECT {LINE} FROM {table} WHERE id = $1"),
             args![id],
         )
         .await
         .map_err(port)?;
-    row.map(|row| {
-        Ok(Line {
-            state: serde_json::from_str(&row.text(0).map_err(port)?)
-                .map_err(|why| corrupt(&format!("{table} {id}"), why))?,
-            version: row.count(1).map_err(port)?,
-            position: row.count(2).map_err(port)?,
-            created_position: row.count(3).map_err(port)?,
-            frozen: row.int(4).map_err(port)? != 0,
-        })
-    })
-    .transpose()
+    row.map(|row| Line::read(&row, table, id)).transpose()
 }
 
 async fn write<S: Shown>(tx: &mut Tx, table: &str, id: &str, line: Line<S>) -> PortResult<()> {

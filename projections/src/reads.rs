@@ -1,7 +1,9 @@
-//! The `ReadModels` port: reads that first catch up with the log, so that what was answered with 202 is there.
+//! The `ReadModels` port: reads see all that the log holds, so that what was answered with 202 is there. A read by id
+//! folds what its row lacks on top of it; lists catch up first.
 
 use crate::error::port;
-use crate::fold::Shown;
+use crate::fold::{LINE, Line, Shown};
+use crate::model::Model;
 use crate::{Projections, corrupt, subscriptions, timeline, vnf_instances, vnf_lcm_op_occs};
 use async_trait::async_trait;
 use cairn_db::args;
@@ -39,18 +41,77 @@ impl Projections {
 
     async fn one<S: Shown>(
         &self,
-        table: &str,
+        model: Model,
         tenant: &Tenant,
         id: &str,
     ) -> PortResult<Option<Row<S>>> {
-        self.ready().await?;
-        match self.read_one(table, tenant, id).await {
-            Err(PortError::Corrupt(why)) => {
-                self.mend(&why).await?;
-                self.read_one(table, tenant, id).await
+        let table = model.name();
+        let line = match self.line::<S>(model, id).await {
+            // A row or an event that cannot be read, or tables that another process makes anew.
+            Err(PortError::Corrupt(_)) | Ok(None) => {
+                self.ready().await?;
+                match self.read_line(table, id).await {
+                    Err(PortError::Corrupt(why)) => {
+                        self.mend(&why).await?;
+                        self.read_line(table, id).await?
+                    }
+                    other => other?,
+                }
             }
-            other => other,
+            Ok(Some(line)) => line,
+            Err(other) => return Err(other),
+        };
+        let shown = line.filter(|line| line.state.tenant() == tenant && !line.state.is_deleted());
+        Ok(shown.map(|line| Row {
+            state: line.state,
+            version: line.version,
+            position: line.position,
+        }))
+    }
+
+    /// The row as the log has it by now, if it has a row. It is read in one statement with the head of the log and
+    /// the model's checkpoint, as one statement sees one state of the database. Where the model is behind, the
+    /// events that the row lacks are folded on top of it here: a read waits for nobody who writes.
+    async fn line<S: Shown>(&self, model: Model, id: &str) -> PortResult<Option<Option<Line<S>>>> {
+        let table = model.name();
+        let row = self
+            .database
+            .fetch_optional(
+                &format!(
+                    "SELECT r.state, r.version, r.position, r.created_position, r.frozen, \
+                     l.position, c.position, c.shape \
+                     FROM log_position l JOIN checkpoints c ON c.name = '{table}' \
+                     LEFT JOIN {table} r ON r.id = $1"
+                ),
+                args![id],
+            )
+            .await
+            .map_err(port)?;
+        let Some(row) = row else {
+            return Ok(None);
+        };
+        if row.int(7).map_err(port)? != model.shape() {
+            return Ok(None);
         }
+        let line = match row.opt_int(1).map_err(port)? {
+            Some(_) => Some(Line::<S>::read(&row, table, id)?),
+            None => None,
+        };
+        let (head, reached) = (row.count(5).map_err(port)?, row.count(6).map_err(port)?);
+        if reached >= head || line.as_ref().is_some_and(|line| line.frozen) {
+            return Ok(Some(line));
+        }
+        let stream = S::stream(id).map_err(|why| corrupt(table, why))?;
+        let version = line.as_ref().map_or(0, |line| line.version);
+        let events = self.log.load_after(&stream, version).await?;
+        Ok(Some(Line::with(line, &events)))
+    }
+
+    async fn read_line<S: Shown>(&self, table: &str, id: &str) -> PortResult<Option<Line<S>>> {
+        let sql = format!("SELECT {LINE} FROM {table} WHERE id = $1");
+        let row = self.database.fetch_optional(&sql, args![id]).await;
+        let row = row.map_err(port)?;
+        row.map(|row| Line::read(&row, table, id)).transpose()
     }
 
     async fn list<S: Shown>(
@@ -67,26 +128,6 @@ impl Projections {
             }
             other => other,
         }
-    }
-
-    async fn read_one<S: Shown>(
-        &self,
-        table: &str,
-        tenant: &Tenant,
-        id: &str,
-    ) -> PortResult<Option<Row<S>>> {
-        let row = self
-            .database
-            .fetch_optional(
-                &format!(
-                    "SELECT state, version, position FROM {table} \
-                     WHERE id = $1 AND tenant = $2 AND deleted = 0"
-                ),
-                args![id, tenant.as_str()],
-            )
-            .await
-            .map_err(port)?;
-        row.as_ref().map(|row| decode(table, row)).transpose()
     }
 
     async fn read_list<S: Shown>(
@@ -145,7 +186,7 @@ impl ReadModels for Projections {
         tenant: &Tenant,
         id: &VnfInstanceId,
     ) -> PortResult<Option<Row<VnfInstance>>> {
-        self.one(vnf_instances::NAME, tenant, id.as_str()).await
+        self.one(Model::VnfInstances, tenant, id.as_str()).await
     }
 
     async fn instances(&self, tenant: &Tenant, page: Page) -> PortResult<Vec<Listed<VnfInstance>>> {
@@ -174,7 +215,7 @@ impl ReadModels for Projections {
         tenant: &Tenant,
         id: &VnfLcmOpOccId,
     ) -> PortResult<Option<Row<VnfLcmOpOcc>>> {
-        self.one(vnf_lcm_op_occs::NAME, tenant, id.as_str()).await
+        self.one(Model::VnfLcmOpOccs, tenant, id.as_str()).await
     }
 
     async fn op_occs(&self, tenant: &Tenant, page: Page) -> PortResult<Vec<Listed<VnfLcmOpOcc>>> {
@@ -186,7 +227,7 @@ impl ReadModels for Projections {
         tenant: &Tenant,
         id: &SubscriptionId,
     ) -> PortResult<Option<Row<LccnSubscription>>> {
-        self.one(subscriptions::NAME, tenant, id.as_str()).await
+        self.one(Model::Subscriptions, tenant, id.as_str()).await
     }
 
     async fn subscriptions(

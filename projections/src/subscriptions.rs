@@ -2,8 +2,8 @@
 
 use crate::fold::{self, Shown};
 use cairn_db::Tx;
-use cairn_domain::history::{Envelope, EventBody};
-use cairn_domain::ids::Tenant;
+use cairn_domain::history::{Envelope, EventBody, StreamId};
+use cairn_domain::ids::{InvalidId, SubscriptionId, Tenant};
 use cairn_domain::ports::PortResult;
 use cairn_domain::subscription::{LccnSubscription, LccnSubscriptionEvent};
 
@@ -16,6 +16,10 @@ impl Shown for LccnSubscription {
             EventBody::LccnSubscription(event) => Some(event),
             EventBody::VnfInstance(_) | EventBody::VnfLcmOpOcc(_) => None,
         }
+    }
+
+    fn stream(id: &str) -> Result<StreamId, InvalidId> {
+        SubscriptionId::parse(id).map(StreamId::LccnSubscription)
     }
 
     fn tenant(&self) -> &Tenant {

@@ -5,7 +5,16 @@ mod rebuilt;
 mod rows;
 
 use crate::model;
+use cairn_db::testing::TestDatabase;
 use cairn_db::{Database, args};
+
+/// A database beside a log in memory: the place where the real log keeps its head is empty, so that it is asked.
+async fn opened(test: &TestDatabase) -> Database {
+    let database = test.open().await;
+    let sql = "DELETE FROM log_position";
+    database.execute(sql, args![]).await.unwrap();
+    database
+}
 
 /// Every byte of the read models, as text.
 async fn dump(database: &Database) -> Vec<String> {

@@ -2,8 +2,8 @@
 
 use crate::fold::{self, Shown};
 use cairn_db::Tx;
-use cairn_domain::history::{Envelope, EventBody};
-use cairn_domain::ids::{Tenant, VnfPkgId};
+use cairn_domain::history::{Envelope, EventBody, StreamId};
+use cairn_domain::ids::{InvalidId, Tenant, VnfInstanceId, VnfPkgId};
 use cairn_domain::ports::PortResult;
 use cairn_domain::vnf_instance::{ClaimPhase, VnfInstance, VnfInstanceEvent};
 
@@ -16,6 +16,10 @@ impl Shown for VnfInstance {
             EventBody::VnfInstance(event) => Some(event),
             EventBody::VnfLcmOpOcc(_) | EventBody::LccnSubscription(_) => None,
         }
+    }
+
+    fn stream(id: &str) -> Result<StreamId, InvalidId> {
+        VnfInstanceId::parse(id).map(StreamId::VnfInstance)
     }
 
     fn tenant(&self) -> &Tenant {

@@ -2,8 +2,8 @@
 
 use crate::fold::{self, Shown};
 use cairn_db::Tx;
-use cairn_domain::history::{Envelope, EventBody};
-use cairn_domain::ids::Tenant;
+use cairn_domain::history::{Envelope, EventBody, StreamId};
+use cairn_domain::ids::{InvalidId, Tenant, VnfLcmOpOccId};
 use cairn_domain::lcm_op_occ::{VnfLcmOpOcc, VnfLcmOpOccEvent};
 use cairn_domain::ports::PortResult;
 
@@ -16,6 +16,10 @@ impl Shown for VnfLcmOpOcc {
             EventBody::VnfLcmOpOcc(event) => Some(event),
             EventBody::VnfInstance(_) | EventBody::LccnSubscription(_) => None,
         }
+    }
+
+    fn stream(id: &str) -> Result<StreamId, InvalidId> {
+        VnfLcmOpOccId::parse(id).map(StreamId::VnfLcmOpOcc)
     }
 
     fn tenant(&self) -> &Tenant {

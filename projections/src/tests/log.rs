@@ -5,7 +5,7 @@ use cairn_domain::history::{Envelope, EventBody, StreamId};
 use cairn_domain::ids::{SubscriptionId, Tenant, VnfInstanceId, VnfLcmOpOccId, VnfPkgId, VnfdId};
 use cairn_domain::lcm_op_occ::{VnfLcmOpOcc, VnfLcmOpOccEvent};
 use cairn_domain::operation::{AdditionalParams, ErrorPoint, Operation, OperationState, Params};
-use cairn_domain::ports::{Appended, EventLog, KeyedAnswer, PortResult, Unit};
+use cairn_domain::ports::{Appended, EventLog, KeyedAnswer, PortError, PortResult, Unit};
 use cairn_domain::subscription::{
     CallbackAuth, LccnSubscription, LccnSubscriptionEvent, Verbosity,
 };
@@ -13,6 +13,7 @@ use cairn_domain::time::Timestamp;
 use cairn_domain::vnf_instance::{VnfInfo, VnfInstance, VnfInstanceEvent, VnfProduct};
 use serde_json::{Map, json};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Only what read models ask a log for; the rest is never called here.
 #[derive(Default)]
@@ -20,6 +21,7 @@ pub(crate) struct MemoryLog {
     events: Mutex<Vec<Envelope>>,
     /// The head, also where the last events are unreadable and so not in `events`.
     head: Mutex<u64>,
+    down: AtomicBool,
 }
 
 impl MemoryLog {
@@ -43,6 +45,18 @@ impl MemoryLog {
                 body,
             });
         }
+    }
+
+    fn reachable(&self) -> PortResult<()> {
+        if self.down.load(Ordering::Relaxed) {
+            return Err(PortError::Unavailable("it is down".to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Is out of reach from now on.
+    pub(crate) fn go_down(&self) {
+        self.down.store(true, Ordering::Relaxed);
     }
 
     /// Makes an event unreadable, as `read_after` would pass it over.
@@ -86,8 +100,11 @@ impl MemoryLog {
 
 #[async_trait]
 impl EventLog for MemoryLog {
-    async fn load(&self, _stream: &StreamId) -> PortResult<Vec<Envelope>> {
-        unreachable!("read models read on from positions")
+    async fn load(&self, stream: &StreamId) -> PortResult<Vec<Envelope>> {
+        self.reachable()?;
+        let events = self.events.lock().unwrap();
+        let of_it = events.iter().filter(|event| event.stream == *stream);
+        Ok(of_it.cloned().collect())
     }
 
     async fn op_occ(&self, _id: &VnfLcmOpOccId) -> PortResult<Option<(VnfLcmOpOcc, u64)>> {
@@ -133,6 +150,7 @@ impl EventLog for MemoryLog {
     }
 
     async fn head(&self) -> PortResult<u64> {
+        self.reachable()?;
         Ok(*self.head.lock().unwrap())
     }
 

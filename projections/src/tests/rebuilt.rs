@@ -1,7 +1,7 @@
 //! Read models come out the same, whoever makes them, in whatever pieces, and after a crash.
 
-use super::dump;
 use super::log::*;
+use super::{dump, opened};
 use crate::model::{self, Target};
 use crate::{Projections, error};
 use cairn_db::args;
@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rebuild_gives_the_same_bytes() {
     for test in databases().await {
-        let database = test.open().await;
+        let database = opened(&test).await;
         let log = Arc::new(MemoryLog::default());
         let rows = Projections::open(database.clone(), log.clone())
             .await
@@ -62,7 +62,7 @@ async fn a_rebuild_gives_the_same_bytes() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_crash_in_the_middle_of_a_batch_loses_and_repeats_nothing() {
     for test in databases().await {
-        let database = test.open().await;
+        let database = opened(&test).await;
         let log = Arc::new(recorded());
         let rows = Projections::open(database.clone(), log.clone())
             .await
@@ -88,11 +88,11 @@ async fn a_crash_in_the_middle_of_a_batch_loses_and_repeats_nothing() {
 #[tokio::test(flavor = "multi_thread")]
 async fn several_replicas_catch_up_together() {
     for test in databases().await {
-        let database = test.open().await;
+        let database = opened(&test).await;
         let log = Arc::new(recorded());
         let mut replicas = JoinSet::new();
         for _ in 0..3 {
-            let (database, log) = (test.open().await, log.clone());
+            let (database, log) = (opened(&test).await, log.clone());
             replicas.spawn(async move {
                 let rows = Projections::open(database, log.clone()).await.unwrap();
                 rows.bring(&model::live(), 0, log.head().await.unwrap(), 5)
@@ -114,11 +114,11 @@ async fn reads_go_on_while_read_models_are_made_anew() {
     for test in databases().await {
         let log = Arc::new(recorded());
         let rows = Arc::new(
-            Projections::open(test.open().await, log.clone())
+            Projections::open(opened(&test).await, log.clone())
                 .await
                 .unwrap(),
         );
-        let other = Projections::open(test.open().await, log.clone())
+        let other = Projections::open(opened(&test).await, log.clone())
             .await
             .unwrap();
         let mine = Tenant::default_tenant();
@@ -146,7 +146,7 @@ async fn reads_go_on_while_read_models_are_made_anew() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_table_of_another_shape_is_made_anew_when_opened() {
     for test in databases().await {
-        let database = test.open().await;
+        let database = opened(&test).await;
         let log = Arc::new(recorded());
         let old = Projections::open(database.clone(), log.clone())
             .await

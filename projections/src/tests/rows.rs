@@ -1,12 +1,13 @@
 //! What queries see.
 
 use super::log::*;
-use crate::Projections;
+use super::opened;
+use crate::{Projections, model};
 use cairn_db::args;
 use cairn_db::testing::databases;
 use cairn_domain::ids::{Tenant, VnfPkgId};
 use cairn_domain::operation::Operation;
-use cairn_domain::ports::{EventLog, Page, ReadModels};
+use cairn_domain::ports::{EventLog, Page, PortError, ReadModels};
 use cairn_domain::vnf_instance::VnfInstanceEvent;
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use std::sync::Arc;
 async fn reads_show_the_log_without_what_is_deleted() {
     for test in databases().await {
         let log = Arc::new(recorded());
-        let rows = Projections::open(test.open().await, log.clone())
+        let rows = Projections::open(opened(&test).await, log.clone())
             .await
             .unwrap();
         let mine = Tenant::default_tenant();
@@ -77,7 +78,7 @@ async fn reads_show_the_log_without_what_is_deleted() {
 async fn the_history_of_an_instance_is_that_of_the_log_also_after_its_deletion() {
     for test in databases().await {
         let log = Arc::new(recorded());
-        let rows = Projections::open(test.open().await, log.clone())
+        let rows = Projections::open(opened(&test).await, log.clone())
             .await
             .unwrap();
         let mine = Tenant::default_tenant();
@@ -113,7 +114,7 @@ async fn the_history_of_an_instance_is_that_of_the_log_also_after_its_deletion()
 async fn a_read_right_after_a_write_sees_it() {
     for test in databases().await {
         let log = Arc::new(MemoryLog::default());
-        let rows = Projections::open(test.open().await, log.clone())
+        let rows = Projections::open(opened(&test).await, log.clone())
             .await
             .unwrap();
         let mine = Tenant::default_tenant();
@@ -153,7 +154,7 @@ async fn an_unreadable_event_freezes_its_row_and_no_other() {
         log.of_instance("j", vec![created("j", &mine), observed(1)]);
         log.lose(3);
         log.lose(6);
-        let rows = Projections::open(test.open().await, log.clone())
+        let rows = Projections::open(opened(&test).await, log.clone())
             .await
             .unwrap();
         let i = rows
@@ -182,7 +183,7 @@ async fn an_unreadable_event_freezes_its_row_and_no_other() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_row_that_cannot_be_read_is_made_anew() {
     for test in databases().await {
-        let database = test.open().await;
+        let database = opened(&test).await;
         let log = Arc::new(recorded());
         let mine = Tenant::default_tenant();
         for breaks_at in ["read", "apply"] {
@@ -220,11 +221,81 @@ async fn a_row_that_cannot_be_read_is_made_anew() {
     }
 }
 
+/// What a read by id knows without asking the log stands in the statement that reads the row.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_read_by_id_asks_the_log_only_when_it_is_behind() {
+    for test in databases().await {
+        let database = opened(&test).await;
+        let log = Arc::new(recorded());
+        let rows = Projections::open(database.clone(), log.clone())
+            .await
+            .unwrap();
+        let mine = Tenant::default_tenant();
+        let head = log.head().await.unwrap();
+        rows.catch_up(head).await.unwrap();
+        let sql = "INSERT INTO log_position (id, position) VALUES (1, $1)";
+        database.execute(sql, args![head]).await.unwrap();
+        log.go_down();
+        let there = rows.instance(&mine, &instance_id("i0")).await.unwrap();
+        assert_eq!(there.unwrap().version, 4);
+        let absent = rows.instance(&mine, &instance_id("x")).await.unwrap();
+        assert!(absent.is_none());
+        let sql = "UPDATE log_position SET position = position + 1";
+        database.execute(sql, args![]).await.unwrap();
+        for id in ["i0", "x"] {
+            let behind = rows.instance(&mine, &instance_id(id)).await;
+            assert!(
+                matches!(behind, Err(PortError::Unavailable(_))),
+                "{behind:?}"
+            );
+        }
+        test.remove().await;
+    }
+}
+
+/// While others write, a read by id folds what its row lacks on top of it, and leaves the tables as they are.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_read_by_id_that_is_behind_waits_for_nobody() {
+    for test in databases().await {
+        let database = opened(&test).await;
+        let log = Arc::new(MemoryLog::default());
+        let rows = Projections::open(database.clone(), log.clone())
+            .await
+            .unwrap();
+        let mine = Tenant::default_tenant();
+        log.of_instance("i", vec![created("i", &mine), observed(1)]);
+        log.of_instance("gone", vec![created("gone", &mine)]);
+        rows.catch_up(3).await.unwrap();
+        log.of_instance("i", vec![observed(2), observed(3)]);
+        log.of_instance("new", vec![created("new", &mine)]);
+        log.of_instance("gone", vec![deleted(&mine)]);
+        let sql = "INSERT INTO log_position (id, position) VALUES (1, 7)";
+        database.execute(sql, args![]).await.unwrap();
+        // Whoever holds the tables keeps no reader waiting.
+        let mut held = database.begin().await.unwrap();
+        held.execute("UPDATE checkpoints SET position = position", args![])
+            .await
+            .unwrap();
+        let read = async |id: &str| rows.instance(&mine, &instance_id(id)).await.unwrap();
+        let i = read("i").await.unwrap();
+        assert_eq!((i.version, i.position, i.state.changed_at), (4, 5, at(3)));
+        assert_eq!(read("new").await.unwrap().version, 1);
+        assert!(read("gone").await.is_none());
+        assert!(read("x").await.is_none());
+        let theirs = Tenant::parse("other").unwrap();
+        let foreign = rows.instance(&theirs, &instance_id("i")).await.unwrap();
+        assert!(foreign.is_none());
+        held.rollback().await.unwrap();
+        assert_eq!(rows.checkpoints(&model::live()).await.unwrap(), [3; 4]);
+        test.remove().await;
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn halted_operations_are_found_while_they_are_halted() {
     for test in databases().await {
         let log = Arc::new(MemoryLog::default());
-        let rows = Projections::open(test.open().await, log.clone())
+        let rows = Projections::open(opened(&test).await, log.clone())
             .await
             .unwrap();
         let mine = Tenant::default_tenant();
