@@ -22,10 +22,14 @@ use cairn_domain::ports::{EventLog, PortError, PortResult};
 use model::Model;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::time::Duration;
 use tokio::sync::Mutex;
 
 /// How long the background loop waits for news at most, in milliseconds.
 const LOOK_AGAIN_MS: u64 = 1000;
+
+/// What is appended within this time is applied together. Who must not wait for it catches up himself.
+const BREATH: Duration = Duration::from_millis(50);
 
 /// The read models of a database; the `ReadModels` port.
 pub struct Projections {
@@ -78,6 +82,7 @@ impl Projections {
                 tracing::warn!(%why, "the read models could not catch up; trying again");
             }
             self.log.changed(LOOK_AGAIN_MS).await;
+            tokio::time::sleep(BREATH).await;
         }
     }
 

@@ -24,6 +24,8 @@ const IN_FLIGHT: usize = 64;
 const LEASE_MS: u64 = 60_000;
 /// Longest sleep while nothing is heard from the log.
 const IDLE_MS: u64 = 1_000;
+/// What is appended within this time is made out together.
+const BREATH: Duration = Duration::from_millis(10);
 /// How long the running calls may go on once the process is to end.
 const FAREWELL: Duration = Duration::from_secs(2);
 /// How often the result of a call is written, should the database not answer.
@@ -100,6 +102,7 @@ impl Dispatcher {
     async fn idle(&self, well: bool) {
         if well {
             self.ports.log.changed(IDLE_MS).await;
+            tokio::time::sleep(BREATH).await;
         } else {
             tokio::time::sleep(Duration::from_millis(IDLE_MS)).await;
         }
