@@ -3,7 +3,7 @@
 use super::work::{Stop, Work};
 use crate::unit::Session;
 use cairn_domain::lcm_op_occ::VnfLcmOpOccCommand as Command;
-use cairn_domain::ports::{GrantRequest, PortError};
+use cairn_domain::ports::{GrantRequest, PortError, Unit};
 use cairn_domain::waits::{Obstacle, Phase};
 use std::time::Duration;
 
@@ -33,16 +33,13 @@ impl Work {
         };
         let why = match answer {
             Ok(Ok(grant_id)) => {
-                let session = self.load().await?;
-                return self
-                    .decide(
-                        session,
-                        Command::Grant {
-                            at: self.now(),
-                            grant_id,
-                        },
-                    )
-                    .await;
+                let mut session = self.load().await?;
+                let at = self.now();
+                let granted = session.decide(Command::Grant { at, grant_id });
+                if let Err(refused) = granted.and_then(|()| self.go_ahead(&mut session)) {
+                    return self.late(refused);
+                }
+                return self.write(session, Unit::default()).await;
             }
             Ok(Err(PortError::Refused(problem))) => {
                 let session = self.load().await?;

@@ -105,6 +105,9 @@ impl Work {
                 return self.late(refused);
             }
         }
+        if let Err(refused) = self.go_ahead(&mut session) {
+            return self.late(refused);
+        }
         self.write(session, unit).await
     }
 

@@ -246,6 +246,9 @@ impl Work {
                 return self.late(refused);
             }
             self.patience.forget();
+            if let Err(refused) = self.go_ahead(&mut session) {
+                return self.late(refused);
+            }
             return self.write(session, Unit::default()).await;
         }
         obstacles.sort_by_key(|(step, _)| *step);
@@ -271,7 +274,7 @@ pub(super) fn action_of(op: &VnfLcmOpOcc, step: usize) -> &Action {
     }
 }
 
-fn state_of(op: &VnfLcmOpOcc, step: usize) -> &StepState {
+pub(super) fn state_of(op: &VnfLcmOpOcc, step: usize) -> &StepState {
     if op.state == OperationState::RollingBack {
         &op.undo[step].state
     } else {

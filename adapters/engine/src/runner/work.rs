@@ -6,6 +6,7 @@ use crate::faults::{Fired, Place};
 use crate::unit::{Session, UnitError, fenced};
 use cairn_domain::ids::{VnfLcmOpOccId, VnfdId};
 use cairn_domain::lcm_op_occ::next::{Next, next};
+use cairn_domain::lcm_op_occ::plan::StepState;
 use cairn_domain::lcm_op_occ::{self, VnfLcmOpOcc, VnfLcmOpOccCommand as Command};
 use cairn_domain::operation::{CancelMode, ErrorPoint, OperationState, Params};
 use cairn_domain::ports::{Fault, Lease, PortError, Unit};
@@ -114,18 +115,17 @@ impl Work {
                     .await?;
             }
             Next::SeekGrant => Box::pin(self.seek_grant(session)).await?,
-            Next::ReachPoint(point) => {
-                self.decide(
-                    session,
-                    Command::ReachPoint {
-                        at: self.now(),
-                        point,
-                    },
-                )
-                .await?;
+            Next::ReachPoint(_) => {
+                let mut session = session;
+                match self.go_ahead(&mut session) {
+                    Ok(()) => self.write(session, Unit::default()).await?,
+                    Err(refused) => self.late(refused)?,
+                }
             }
             Next::Plan => self.plan(&op, &instance).await?,
-            Next::Run(steps) | Next::Undo(steps) => self.run_steps(&op, &instance, &steps).await?,
+            Next::Run(steps) | Next::Undo(steps) => {
+                Box::pin(self.run_steps(&op, &instance, &steps)).await?;
+            }
             Next::Complete => {
                 let product = match self.product(&op).await? {
                     Ok(product) => product,
@@ -167,6 +167,30 @@ impl Work {
                 Err(failed) => return Err(Stop::Unworkable(failed.to_string())),
             }
         }
+    }
+
+    /// Decides what needs nothing from outside and can be written together with what was decided before: the points
+    /// that are passed, and the intents of the next wave. Where faults are enabled one point at a time, as each is a
+    /// place where one may strike.
+    pub(super) fn go_ahead(&self, session: &mut Session) -> Result<(), UnitError> {
+        let at = self.now();
+        let one_by_one = self.runner.ports.faults.is_some();
+        if one_by_one && !session.is_empty() {
+            return Ok(());
+        }
+        while let Some(op) = session.op() {
+            match next(op) {
+                Next::ReachPoint(point) => session.decide(Command::ReachPoint { at, point })?,
+                Next::Run(steps) | Next::Undo(steps) if !one_by_one && !begun(op, &steps) => {
+                    return session.decide(Command::Begin { at, steps });
+                }
+                _ => return Ok(()),
+            }
+            if one_by_one {
+                return Ok(());
+            }
+        }
+        Ok(())
     }
 
     /// Decides and writes one command.
@@ -377,6 +401,13 @@ impl Work {
             }
         }
     }
+}
+
+/// Whether the intents of all these steps are recorded.
+fn begun(op: &VnfLcmOpOcc, steps: &[usize]) -> bool {
+    steps
+        .iter()
+        .all(|step| matches!(super::steps::state_of(op, *step), StepState::Started))
 }
 
 /// Points are passed on the way forward; a rollback keeps the last one and passes none.
