@@ -117,11 +117,14 @@ impl Runner {
         heartbeat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             running.retain(|_, one| !one.task.is_finished());
+            let looked = Instant::now();
             self.claim(&mut running, &stop).await;
             tokio::select! {
                 () = stop.cancelled() => break,
                 _ = heartbeat.tick() => self.heartbeat(&mut running).await,
-                () = self.ports.log.changed(SWEEP_MS) => tokio::time::sleep(CLAIM_BREATH).await,
+                () = self.ports.log.changed(SWEEP_MS) => {
+                    tokio::time::sleep_until(looked + CLAIM_BREATH).await;
+                }
             }
         }
         self.hand_over(running).await;

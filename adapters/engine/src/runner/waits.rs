@@ -15,7 +15,7 @@ use std::time::Duration;
 /// Longest pause between two looks at what is waited for: the safety net below the watches.
 const LOOK_AGAIN_MS: u64 = 5000;
 /// Shortest pause, so that a watch that fires at once does not spin.
-const BREATH: Duration = Duration::from_millis(40);
+const BREATH: Duration = Duration::from_millis(10);
 
 /// What a runner remembers of the waits of its operation beyond the journal.
 #[derive(Default)]
