@@ -141,6 +141,7 @@ pub const TABLE: &[Row] = &[
         row("call", "Unreachable", "", Infrastructure, MINUTE),
     ),
     row("call", "Unreachable", "", Infrastructure, 5 * MINUTE),
+    row("call", "AnswerOutstanding", "", Progressing, 10 * MINUTE),
     only(
         Phase::Checks,
         row("call", "ServerError", "", Infrastructure, MINUTE),

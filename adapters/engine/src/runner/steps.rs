@@ -15,8 +15,9 @@ use std::time::Duration;
 
 /// How many steps of a wave are under way at once.
 const WAVE_WIDTH: usize = 8;
-/// How long one try of one step may take; the adapter's calls have time-outs of their own.
-const STEP_TIMEOUT: Duration = Duration::from_secs(90);
+/// How long one try of one step may take. Its calls have time-outs of their own; this is for a cluster that puts each
+/// of them off, which must not look like one that does not answer.
+const STEP_TIMEOUT: Duration = Duration::from_mins(5);
 
 /// What came of the steps of a wave.
 #[derive(Default)]
@@ -70,7 +71,7 @@ impl Work {
                 return Ok(());
             }
         }
-        self.record_results(op, &scope, results).await
+        Box::pin(self.record_results(op, &scope, results)).await
     }
 
     /// Before the first undo step: another cluster would have nothing of ours, and all would seem undone.
@@ -86,10 +87,10 @@ impl Work {
         }
         let platform = self.runner.ports.platform.clone();
         let request = SurveyRequest::default();
-        let surveyed = tokio::select! {
-            () = self.lost.cancelled() => return Err(Stop::Lost),
-            () = self.cancelled(false) => return Ok(false),
-            surveyed = tokio::time::timeout(STEP_TIMEOUT, platform.survey(scope, &request)) => surveyed,
+        let survey = tokio::time::timeout(STEP_TIMEOUT, platform.survey(scope, &request));
+        let cluster = vec!["cluster".to_owned()];
+        let Some(surveyed) = self.answered(cluster, Phase::Work, true, survey).await? else {
+            return Ok(false);
         };
         let obstacles = match surveyed {
             Ok(SurveyOutcome::Clear(survey)) => {
@@ -163,9 +164,9 @@ impl Work {
         }
     }
 
-    /// Performs the steps together; `None` when a forceful cancel dropped them.
+    /// Performs the steps together; `None` when a cancel dropped them.
     async fn perform_all(
-        &self,
+        &mut self,
         op: &VnfLcmOpOcc,
         scope: &Scope,
         steps: &[usize],
@@ -204,11 +205,11 @@ impl Work {
                 results
             },
         );
-        tokio::select! {
-            () = self.lost.cancelled() => Err(Stop::Lost),
-            () = self.cancelled(false) => Ok(None),
-            results = all => Ok(Some(results)),
-        }
+        let subjects = steps.iter().map(|step| action_of(op, *step).subject());
+        // A look is done again whenever it is needed, so that a graceful cancel may drop it.
+        let only_looks = steps.iter().all(|step| is_look(action_of(op, *step)));
+        self.answered(subjects.collect(), Phase::Work, only_looks, all)
+            .await
     }
 
     async fn record_results(
@@ -272,6 +273,17 @@ pub(super) fn action_of(op: &VnfLcmOpOcc, step: usize) -> &Action {
     } else {
         &op.steps[step].step.action
     }
+}
+
+/// Whether an action looks at what is and asks for no change of it.
+fn is_look(action: &Action) -> bool {
+    matches!(
+        action,
+        Action::AwaitReady { .. }
+            | Action::AwaitGone { .. }
+            | Action::TakeInventory { .. }
+            | Action::Verify { .. }
+    )
 }
 
 pub(super) fn state_of(op: &VnfLcmOpOcc, step: usize) -> &StepState {

@@ -17,6 +17,9 @@ const LOOK_AGAIN_MS: u64 = 5000;
 /// Shortest pause, so that a watch that fires at once does not spin.
 const BREATH: Duration = Duration::from_millis(10);
 
+/// How long a call may take before it is told as something that is waited for.
+pub(super) const SLOW: Duration = Duration::from_secs(2);
+
 /// What a runner remembers of the waits of its operation beyond the journal.
 #[derive(Default)]
 pub(super) struct Patience {
@@ -188,6 +191,68 @@ impl Work {
         }
         self.write(session, Unit::default()).await?;
         self.pause(now, earliest.unwrap_or(now), watched).await
+    }
+
+    /// Awaits what calls come to, and tells them as what is waited for when they take long. `None`: a cancel (any, or
+    /// a forceful one alone) dropped them.
+    pub(super) async fn answered<T>(
+        &mut self,
+        subjects: Vec<String>,
+        phase: Phase,
+        any_cancel: bool,
+        calls: impl Future<Output = T>,
+    ) -> Result<Option<T>, Stop> {
+        tokio::pin!(calls);
+        tokio::select! {
+            () = self.lost.cancelled() => return Err(Stop::Lost),
+            () = self.cancelled(any_cancel) => return Ok(None),
+            came = &mut calls => return Ok(Some(came)),
+            () = tokio::time::sleep(SLOW) => {}
+        }
+        self.answer_outstanding(subjects, phase).await?;
+        tokio::select! {
+            () = self.lost.cancelled() => Err(Stop::Lost),
+            () = self.cancelled(any_cancel) => Ok(None),
+            came = calls => Ok(Some(came)),
+        }
+    }
+
+    /// Tells that a call is under way and its answer is what is waited for, unless something else is told already. The
+    /// call has a time-out of its own; what it comes to takes the place of this wait.
+    async fn answer_outstanding(
+        &mut self,
+        subjects: Vec<String>,
+        phase: Phase,
+    ) -> Result<(), Stop> {
+        let mut session = self.session().await?;
+        let is_told = session
+            .op()
+            .is_none_or(|op| !op.waits.is_empty() || op.cancel.is_some());
+        if is_told {
+            return Ok(());
+        }
+        let clocks = session.op().map(|op| self.clocks(op)).unwrap_or_default();
+        let obstacles = subjects
+            .into_iter()
+            .map(|object| Obstacle {
+                object,
+                source: "call".into(),
+                reason: "AnswerOutstanding".into(),
+                message:
+                    "the cluster was called; it has not answered yet, or wants to be called later"
+                        .into(),
+                progress: 0,
+            })
+            .map(|obstacle| {
+                let class = classify(&obstacle, phase, &clocks);
+                (obstacle, class)
+            })
+            .collect();
+        let at = self.now();
+        if let Err(refused) = session.decide(Command::Obstruct { at, obstacles }) {
+            return self.late(refused);
+        }
+        self.write(session, Unit::default()).await
     }
 
     async fn give_up(
