@@ -52,6 +52,11 @@ pub enum InvalidVim {
     /// The endpoint, which answers show, holds a user or a password.
     #[error("interfaceInfo.endpoint must hold no user and password; credentials go to accessInfo")]
     UserInfo,
+    /// The authority is not in PEM.
+    #[error(
+        "interfaceInfo.ssl_ca_cert must be one or more certificates in PEM (-----BEGIN CERTIFICATE-----)"
+    )]
+    NoCertificate,
     /// A member has the wrong form.
     #[error("vimConnectionInfo: {member} must be a text")]
     NotText {
@@ -133,21 +138,32 @@ impl VimConnectionInfo {
     pub fn parse(entry: &Value) -> Result<Self, InvalidVim> {
         let info: Self = serde_json::from_value(entry.clone())
             .map_err(|e| InvalidVim::Malformed(e.to_string()))?;
-        if !VIM_TYPES.contains(&info.vim_type.as_str()) {
-            return Err(InvalidVim::Type { got: info.vim_type });
-        }
-        if let VimTarget::Direct { endpoint, .. } = info.target()? {
-            let (_, rest) = endpoint.split_once("://").unwrap_or_default();
-            if rest
-                .split(['/', '?', '#'])
-                .next()
-                .unwrap_or_default()
-                .contains('@')
-            {
-                return Err(InvalidVim::UserInfo);
-            }
-        }
+        info.check()?;
         Ok(info)
+    }
+
+    /// Whether it can be used: its type, its address, its credential.
+    fn check(&self) -> Result<(), InvalidVim> {
+        if !VIM_TYPES.contains(&self.vim_type.as_str()) {
+            return Err(InvalidVim::Type {
+                got: self.vim_type.clone(),
+            });
+        }
+        let VimTarget::Direct {
+            endpoint, ca_pem, ..
+        } = self.target()?
+        else {
+            return Ok(());
+        };
+        let (_, rest) = endpoint.split_once("://").unwrap_or_default();
+        let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        if authority.contains('@') {
+            return Err(InvalidVim::UserInfo);
+        }
+        match ca_pem {
+            Some(pem) if !is_certificates(&pem) => Err(InvalidVim::NoCertificate),
+            Some(_) | None => Ok(()),
+        }
     }
 
     /// Where it points to. With an endpoint it stands alone and `vimId` is a mere name.
@@ -215,6 +231,27 @@ pub fn seal_vims(vims: &mut Value, fresh: &mut dyn FnMut() -> SecretRef) -> Vec<
         }
     }
     sealed
+}
+
+/// Whether a text is one or more certificates in PEM: what stands between the marks is base64. Whether that is a
+/// certificate, who reads it will say.
+fn is_certificates(pem: &str) -> bool {
+    const BEGIN: &str = "-----BEGIN CERTIFICATE-----";
+    const END: &str = "-----END CERTIFICATE-----";
+    let is_base64 = |body: &str| {
+        let mut bytes = body.bytes().filter(|b| !b.is_ascii_whitespace()).peekable();
+        bytes.peek().is_some()
+            && bytes.all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'='))
+    };
+    let mut parts = pem.split(BEGIN);
+    let before = parts.next().unwrap_or_default();
+    let mut bodies = parts.peekable();
+    !before.contains("-----BEGIN")
+        && bodies.peek().is_some()
+        && bodies.all(|part| {
+            part.split_once(END)
+                .is_some_and(|(body, _)| is_base64(body))
+        })
 }
 
 fn text(members: &Map<String, Value>, name: &'static str) -> Result<Option<String>, InvalidVim> {
@@ -285,9 +322,34 @@ mod tests {
                 "no user and password",
             ),
             (json!({"vimId": "a"}), "missing field `vimType`"),
+            (
+                entry(
+                    &json!({"endpoint": "https://a", "ssl_ca_cert": "/etc/ssl/ca.pem"}),
+                    &json!({}),
+                ),
+                "ssl_ca_cert must be one or more certificates in PEM",
+            ),
+            (
+                entry(
+                    &json!({"endpoint": "https://a",
+                        "ssl_ca_cert": "-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----"}),
+                    &json!({}),
+                ),
+                "ssl_ca_cert must be one or more certificates in PEM",
+            ),
         ] {
             let refused = VimConnectionInfo::parse(&bad).unwrap_err().to_string();
             assert!(refused.contains(why), "{refused} should say {why}");
         }
+    }
+
+    #[test]
+    fn several_certificates_and_words_between_them_are_an_authority() {
+        let one = "# mine\n-----BEGIN CERTIFICATE-----\nMIIB+/==\n-----END CERTIFICATE-----\n";
+        assert!(is_certificates(&format!("{one}\n{one}")));
+        assert!(!is_certificates(&format!(
+            "-----BEGIN PRIVATE KEY-----\n{one}"
+        )));
+        assert!(!is_certificates(""));
     }
 }

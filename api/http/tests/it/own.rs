@@ -115,14 +115,14 @@ async fn an_operation_is_shown_with_its_journal() {
 async fn a_vim_is_registered_with_its_credentials_sealed() {
     let server = server();
     let body = json!({"vimId": "west", "vimType": "ETSINFV.KUBERNETES.V_1",
-        "interfaceInfo": {"endpoint": "https://a:6443", "ssl_ca_cert": "PEM"}, "accessInfo": {"bearer_token": "hunter2"}});
+        "interfaceInfo": {"endpoint": "https://a:6443", "ssl_ca_cert": "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----"}, "accessInfo": {"bearer_token": "hunter2"}});
     let answer = server.post("/cairn/v1/vims", &body).await;
     assert_eq!(
         (answer.status, answer.header("location")),
         (201, Some("https://gw.example/vnfm/cairn/v1/vims/west"))
     );
     let shown = json!({"vimId": "west", "vimType": "ETSINFV.KUBERNETES.V_1",
-        "interfaceInfo": {"endpoint": "https://a:6443", "ssl_ca_cert": "PEM"}});
+        "interfaceInfo": {"endpoint": "https://a:6443", "ssl_ca_cert": "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----"}});
     assert_eq!(answer.json(), shown);
     assert_eq!(server.fakes.sealed.lock().unwrap()[0].1.reveal(), "hunter2");
     assert!(!format!("{:?}", server.fakes.vims.lock().unwrap()).contains("hunter2"));
