@@ -207,6 +207,32 @@ impl VimConnectionInfo {
     }
 }
 
+/// A change of a registered VIM: each part that is given replaces the old one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct VimChange {
+    /// Where it is.
+    pub interface_info: Option<Map<String, Value>>,
+    /// With which credential it is reached; sealed.
+    pub access_info: Option<Map<String, Value>>,
+}
+
+impl VimChange {
+    /// The VIM after it.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidVim`] saying which member is wrong or missing.
+    pub fn applied_to(self, info: VimConnectionInfo) -> Result<VimConnectionInfo, InvalidVim> {
+        let changed = VimConnectionInfo {
+            interface_info: self.interface_info.unwrap_or(info.interface_info),
+            access_info: self.access_info.unwrap_or(info.access_info),
+            ..info
+        };
+        changed.check()?;
+        Ok(changed)
+    }
+}
+
 /// Takes the secrets out of an `accessInfo`: everything but the certificate, which every handshake shows. What is not
 /// read may be a credential of any name.
 pub fn seal_access(
@@ -351,5 +377,35 @@ mod tests {
             "-----BEGIN PRIVATE KEY-----\n{one}"
         )));
         assert!(!is_certificates(""));
+    }
+
+    #[test]
+    fn a_change_replaces_the_parts_that_it_gives_and_is_checked_whole() {
+        let info = VimConnectionInfo::parse(&entry(
+            &json!({"endpoint": "https://a:6443"}),
+            &json!({"bearer_token": {"$secret": "s1"}}),
+        ))
+        .unwrap();
+        let members = |value: Value| value.as_object().cloned();
+        let certificate = VimChange {
+            interface_info: None,
+            access_info: members(
+                json!({"client_certificate": "x", "client_key": {"$secret": "s2"}}),
+            ),
+        };
+        let changed = certificate.applied_to(info.clone()).unwrap();
+        assert_eq!(changed.interface_info, info.interface_info);
+        assert!(matches!(
+            changed.target().unwrap(),
+            VimTarget::Direct {
+                credential: SealedCredential::ClientCertificate { .. },
+                ..
+            }
+        ));
+        let half = VimChange {
+            interface_info: members(json!({"endpoint": "nowhere"})),
+            access_info: None,
+        };
+        assert!(half.applied_to(info).is_err());
     }
 }

@@ -10,7 +10,7 @@ use cairn_domain::ports::{PortError, PortResult, Vault, Vims};
 use cairn_domain::problem::Problem;
 use cairn_domain::secret::{SealedSecret, references};
 use cairn_domain::time::Timestamp;
-use cairn_domain::vim::VimConnectionInfo;
+use cairn_domain::vim::{VimChange, VimConnectionInfo};
 use cairn_domain::vnf_instance::{VnfInstance, effective, registered};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -116,6 +116,28 @@ impl Vims for SqlVims {
             .await
             .map_err(port)?;
         row.map(|row| read(&row).map(|(_, info)| info)).transpose()
+    }
+
+    async fn change(
+        &self,
+        id: &VimId,
+        change: VimChange,
+        secrets: Vec<SealedSecret>,
+    ) -> PortResult<VimConnectionInfo> {
+        let mut tx = self.database.begin().await.map_err(port)?;
+        let info = change
+            .applied_to(lock(&mut tx, id).await?)
+            .map_err(|why| PortError::Refused(Problem::new(422, why.to_string())))?;
+        let written = serde_json::to_string(&info).map_err(|error| unwritable(&error))?;
+        tx.execute(
+            "UPDATE vims SET info = $2 WHERE vim_id = $1",
+            args![id.as_str(), written],
+        )
+        .await
+        .map_err(port)?;
+        self.vault.write_in(&mut tx, &secrets).await?;
+        tx.commit().await.map_err(commit)?;
+        Ok(info)
     }
 
     async fn remove(&self, id: &VimId) -> PortResult<()> {

@@ -6,7 +6,7 @@ use cairn_domain::ports::{PortError, PortResult, Vims};
 use cairn_domain::problem::Problem;
 use cairn_domain::secret::SealedSecret;
 use cairn_domain::time::Timestamp;
-use cairn_domain::vim::VimConnectionInfo;
+use cairn_domain::vim::{VimChange, VimConnectionInfo};
 use std::sync::Arc;
 
 /// Name of the VIM that `--kubeconfig` or `--simulated` registers.
@@ -78,6 +78,18 @@ impl Vims for WithConfigured {
             Some((known, info)) if known == id => Ok(Some(info.clone())),
             Some(_) | None => self.inner.get(id).await,
         }
+    }
+
+    async fn change(
+        &self,
+        id: &VimId,
+        change: VimChange,
+        secrets: Vec<SealedSecret>,
+    ) -> PortResult<VimConnectionInfo> {
+        if self.is_configured(id) {
+            return Err(Self::fixed(id));
+        }
+        self.inner.change(id, change, secrets).await
     }
 
     async fn remove(&self, id: &VimId) -> PortResult<()> {

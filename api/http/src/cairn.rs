@@ -25,7 +25,10 @@ pub(crate) fn routes() -> Router<App> {
         )
         .route("/vnf_lcm_op_occs/{vnfLcmOpOccId}", get(op_occ::op_occ))
         .route("/vims", post(vims::register).get(vims::list))
-        .route("/vims/{vimId}", get(vims::read).delete(vims::remove))
+        .route(
+            "/vims/{vimId}",
+            get(vims::read).patch(vims::change).delete(vims::remove),
+        )
         .route(
             "/subscriptions/{subscriptionId}/deliveries",
             get(deliveries::list),

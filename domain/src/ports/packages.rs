@@ -5,7 +5,7 @@ use crate::ids::{GrantId, VimId, VnfInstanceId, VnfLcmOpOccId, VnfPkgId, VnfdId}
 use crate::operation::Operation;
 use crate::problem::Problem;
 use crate::time::Timestamp;
-use crate::vim::VimConnectionInfo;
+use crate::vim::{VimChange, VimConnectionInfo};
 use crate::vnfd::Vnfd;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
@@ -222,6 +222,18 @@ pub trait Vims: Send + Sync {
     ///
     /// `Unavailable`.
     async fn get(&self, id: &VimId) -> PortResult<Option<VimConnectionInfo>>;
+
+    /// Changes one, also while instances use it: credentials are rotated so. Answers what it is now.
+    ///
+    /// # Errors
+    ///
+    /// `Refused` 404, 422 when the whole cannot be used; `Unavailable`.
+    async fn change(
+        &self,
+        id: &VimId,
+        change: VimChange,
+        secrets: Vec<crate::secret::SealedSecret>,
+    ) -> PortResult<VimConnectionInfo>;
 
     /// Removes one.
     ///

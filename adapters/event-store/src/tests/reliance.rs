@@ -1,11 +1,12 @@
-//! What events refer to outside the log: never deleted under them.
+//! What events refer to outside the log: never deleted under them, and rotated while they do.
 
 use super::fixture::{append, at, created, of_instance, op_id, product, stores};
-use super::shelf::{onboarded, vim};
+use super::shelf::{onboarded, status, vim};
 use cairn_db::testing::databases;
 use cairn_domain::ids::VimId;
-use cairn_domain::ports::{EventLog, PortError, PortResult, Reliance, Unit, Vims};
+use cairn_domain::ports::{EventLog, PortError, PortResult, Reliance, Unit, Vault, Vims};
 use cairn_domain::secret::{Secret, SecretRef};
+use cairn_domain::vim::{SealedCredential, VimChange, VimTarget};
 use cairn_domain::vnf_instance::{VnfInfo, VnfInstanceEvent};
 use serde_json::{Map, json};
 
@@ -104,6 +105,57 @@ async fn a_vim_is_not_deleted_under_an_instance_that_begins_to_use_it() {
                 stores.vims.remove(&id).await.unwrap();
             }
         }
+        test.remove().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_credentials_of_a_vim_in_use_are_rotated() {
+    for test in databases().await {
+        let stores = stores(&test).await;
+        let id = VimId::parse("site-1").unwrap();
+        let sealed = |name: &str, text: &str| vec![(SecretRef(name.into()), Secret::new(text))];
+        let change = |reference: &str| VimChange {
+            interface_info: None,
+            access_info: json!({"bearer_token": {"$secret": reference}})
+                .as_object()
+                .cloned(),
+        };
+        let missing = stores.vims.change(&id, change("r2"), Vec::new()).await;
+        assert_eq!(status(missing.map(drop)), 404);
+        stores
+            .vims
+            .register(id.clone(), vim("r1"), sealed("r1", "old"), at(0))
+            .await
+            .unwrap();
+        let used = vec![created("i"), names(Some("site-1"))];
+        let used = of_instance(&stores.events, "i", used).await;
+        append(&stores.events, vec![used]).await.unwrap();
+
+        let changed = stores
+            .vims
+            .change(&id, change("r2"), sealed("r2", "new"))
+            .await
+            .unwrap();
+        assert_eq!(stores.vims.get(&id).await.unwrap(), Some(changed.clone()));
+        let VimTarget::Direct {
+            endpoint,
+            credential: SealedCredential::BearerToken(token),
+            ..
+        } = changed.target().unwrap()
+        else {
+            panic!("{changed:?}")
+        };
+        assert_eq!(endpoint, "https://cluster.example:6443");
+        assert_eq!(stores.vault.reveal(&token).await.unwrap().reveal(), "new");
+
+        let unusable = VimChange {
+            interface_info: Some(Map::new()),
+            access_info: json!({"client_certificate": "x"}).as_object().cloned(),
+        };
+        let refused = stores.vims.change(&id, unusable, Vec::new()).await;
+        assert_eq!(status(refused.map(drop)), 422);
+        assert_eq!(stores.vims.get(&id).await.unwrap(), Some(changed));
         test.remove().await;
     }
 }

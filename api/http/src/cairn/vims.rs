@@ -2,10 +2,10 @@
 
 use axum::extract::{Path, State};
 use cairn_api_types::cairn::VimDto;
-use cairn_api_types::request::VIM_REGISTRATION;
+use cairn_api_types::request::{VIM_CHANGE, VIM_REGISTRATION};
 use cairn_domain::ids::VimId;
 use cairn_domain::secret::{SealedSecret, SecretRef};
-use cairn_domain::vim::{VimConnectionInfo, seal_access};
+use cairn_domain::vim::{VimChange, VimConnectionInfo, seal_access};
 use serde_json::{Map, Value};
 
 use crate::answer::{Answer, created, no_content, ok};
@@ -46,6 +46,31 @@ pub(super) async fn read(State(app): State<App>, Path(id): Path<String>) -> Answ
     Ok(ok(&VimDto::of(&parsed, &info)))
 }
 
+/// New address or credentials, also while instances use it.
+pub(super) async fn change(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    body: JsonBody,
+) -> Answer {
+    let id = vim_id(&id)?;
+    let mut body = body.shaped(&VIM_CHANGE)?;
+    if body.is_empty() {
+        let detail = "nothing to change; allowed: interfaceInfo, accessInfo";
+        return Err(ApiError::new(422, detail));
+    }
+    let secrets = seal(&app, &mut body);
+    let mut part = |name: &str| match body.remove(name) {
+        Some(Value::Object(members)) => Some(members),
+        Some(_) | None => None,
+    };
+    let change = VimChange {
+        interface_info: part("interfaceInfo"),
+        access_info: part("accessInfo"),
+    };
+    let info = app.vims.change(&id, change, secrets).await?;
+    Ok(ok(&VimDto::of(&id, &info)))
+}
+
 pub(super) async fn remove(State(app): State<App>, Path(id): Path<String>) -> Answer {
     app.vims.remove(&vim_id(&id)?).await?;
     Ok(no_content())
@@ -66,11 +91,15 @@ fn parse(
     };
     let id = VimId::parse(id).map_err(|error| ApiError::new(422, error.to_string()))?;
     body.insert("vimId".to_owned(), Value::String(id.to_string()));
-    let mut secrets = Vec::new();
-    if let Some(access) = body.get_mut("accessInfo") {
-        secrets = seal_access(access, &mut || SecretRef(app.ids.fresh()));
-    }
+    let secrets = seal(app, &mut body);
     let info = VimConnectionInfo::parse(&Value::Object(body))
         .map_err(|error| ApiError::new(422, error.to_string()))?;
     Ok((id, info, secrets))
+}
+
+fn seal(app: &App, body: &mut Map<String, Value>) -> Vec<SealedSecret> {
+    match body.get_mut("accessInfo") {
+        Some(access) => seal_access(access, &mut || SecretRef(app.ids.fresh())),
+        None => Vec::new(),
+    }
 }

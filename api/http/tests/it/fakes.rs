@@ -10,7 +10,7 @@ use cairn_domain::secret::SealedSecret;
 use cairn_domain::subscription::{CallbackAuth, LccnSubscription, Verbosity};
 use cairn_domain::testing::{OpStory, op};
 use cairn_domain::time::Timestamp;
-use cairn_domain::vim::VimConnectionInfo;
+use cairn_domain::vim::{VimChange, VimConnectionInfo};
 use cairn_domain::vnf_instance::VnfInstance;
 use serde_json::{Map, json};
 use std::collections::{BTreeSet, VecDeque};
@@ -375,6 +375,21 @@ impl Vims for Fakes {
             .iter()
             .find(|(v, _)| v == id)
             .map(|(_, info)| info.clone()))
+    }
+    async fn change(
+        &self,
+        id: &VimId,
+        change: VimChange,
+        secrets: Vec<SealedSecret>,
+    ) -> PortResult<VimConnectionInfo> {
+        let mut all = self.vims.lock().unwrap();
+        let (_, kept) = all.iter_mut().find(|(v, _)| v == id).ok_or_else(absent)?;
+        let changed = change
+            .applied_to(kept.clone())
+            .map_err(|why| PortError::Refused(Problem::new(422, why.to_string())))?;
+        self.sealed.lock().unwrap().extend(secrets);
+        *kept = changed.clone();
+        Ok(changed)
     }
     async fn remove(&self, id: &VimId) -> PortResult<()> {
         let mut all = self.vims.lock().unwrap();

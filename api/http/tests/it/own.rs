@@ -128,6 +128,22 @@ async fn a_vim_is_registered_with_its_credentials_sealed() {
     assert!(!format!("{:?}", server.fakes.vims.lock().unwrap()).contains("hunter2"));
     assert_eq!(server.get("/cairn/v1/vims/west").await.json(), shown);
     assert_eq!(server.get("/cairn/v1/vims").await.json(), json!([shown]));
+    let rotated = json!({"accessInfo": {"bearer_token": "hunter3"}});
+    let answer = server.patch("/cairn/v1/vims/west", &rotated).await;
+    assert_eq!((answer.status, answer.json()), (200, shown.clone()));
+    assert_eq!(server.fakes.sealed.lock().unwrap()[1].1.reveal(), "hunter3");
+    server
+        .patch("/cairn/v1/vims/west", &json!({}))
+        .await
+        .is_problem(422, "interfaceInfo, accessInfo");
+    server
+        .patch("/cairn/v1/vims/west", &json!({"vimType": "kubernetes"}))
+        .await
+        .is_problem(422, "vimType is not a member");
+    server
+        .patch("/cairn/v1/vims/nosuch", &rotated)
+        .await
+        .is_problem(404, "");
     assert_eq!(server.delete("/cairn/v1/vims/west").await.status, 204);
     server
         .get("/cairn/v1/vims/west")

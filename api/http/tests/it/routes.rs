@@ -51,7 +51,7 @@ const ROUTES: &[(&str, &[&str])] = &[
     ("/cairn/v1/vnf_instances/i/history", &["GET"]),
     ("/cairn/v1/vnf_lcm_op_occs/o", &["GET"]),
     ("/cairn/v1/vims", &["GET", "POST"]),
-    ("/cairn/v1/vims/v", &["GET", "DELETE"]),
+    ("/cairn/v1/vims/v", &["GET", "PATCH", "DELETE"]),
     ("/cairn/v1/subscriptions/s/deliveries", &["GET"]),
     ("/cairn/v1/subscriptions/s/deliveries/d/resend", &["POST"]),
     ("/cairn/v1/faults", &["GET", "PUT", "DELETE"]),

@@ -231,6 +231,24 @@ pub const VIM_REGISTRATION: Shape = Shape {
     )
 };
 
+/// PATCH `/cairn/v1/vims/{vimId}`: each part that is given replaces the old one.
+pub const VIM_CHANGE: Shape = Shape {
+    unknown: Unknown::Refused,
+    ..sol(
+        "a change of a VIM",
+        &[
+            optional(
+                "interfaceInfo",
+                Kind::Object(&[
+                    required("endpoint", Kind::Text),
+                    optional("ssl_ca_cert", Kind::Text),
+                ]),
+            ),
+            optional("accessInfo", ACCESS_INFO),
+        ],
+    )
+};
+
 #[cfg(test)]
 mod tests {
     use super::*;
