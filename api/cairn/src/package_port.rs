@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use cairn_domain::ids::{VnfPkgId, VnfdId};
+use cairn_domain::merge_patch::merge_members;
 use cairn_domain::ports::{
     Manifest, OnboardingState, PackageRecord, Packages, PortError, PortResult,
 };
@@ -181,17 +182,25 @@ impl Packages for StoredPackages {
         self.store.by_vnfd(id).await
     }
 
-    async fn set_enabled(&self, id: &VnfPkgId, enabled: bool) -> PortResult<()> {
-        let record = self.record(id).await?;
-        if record.onboarding_state != OnboardingState::Onboarded {
-            return Err(refused(409, format!("package {id} is not ONBOARDED")));
+    async fn modify(
+        &self,
+        id: &VnfPkgId,
+        enabled: Option<bool>,
+        user_defined_data: &Map<String, Value>,
+    ) -> PortResult<()> {
+        let mut record = self.record(id).await?;
+        if let Some(enabled) = enabled {
+            if record.onboarding_state != OnboardingState::Onboarded {
+                return Err(refused(409, format!("package {id} is not ONBOARDED")));
+            }
+            if record.enabled == enabled {
+                let state = if enabled { "ENABLED" } else { "DISABLED" };
+                return Err(refused(409, format!("package {id} is {state} already")));
+            }
+            record.enabled = enabled;
         }
-        if record.enabled == enabled {
-            let state = if enabled { "ENABLED" } else { "DISABLED" };
-            return Err(refused(409, format!("package {id} is {state} already")));
-        }
-        let after = PackageRecord { enabled, ..record };
-        self.must_change(&after, OnboardingState::Onboarded).await
+        merge_members(&mut record.user_defined_data, user_defined_data);
+        self.must_change(&record, record.onboarding_state).await
     }
 
     async fn delete(&self, id: &VnfPkgId) -> PortResult<()> {

@@ -124,12 +124,17 @@ pub trait Packages: Send + Sync {
     /// `Unavailable`.
     async fn by_vnfd(&self, id: &VnfdId) -> PortResult<Option<PackageRecord>>;
 
-    /// Enables or disables.
+    /// Enables or disables, where that is asked, and merges into `userDefinedData` (RFC 7396).
     ///
     /// # Errors
     ///
-    /// `Refused` 404, 409; `Unavailable`.
-    async fn set_enabled(&self, id: &VnfPkgId, enabled: bool) -> PortResult<()>;
+    /// `Refused` 404, 409 when it is enabled or disabled already or not ONBOARDED; `Unavailable`.
+    async fn modify(
+        &self,
+        id: &VnfPkgId,
+        enabled: Option<bool>,
+        user_defined_data: &Map<String, Value>,
+    ) -> PortResult<()>;
 
     /// Deletes a record and its content.
     ///

@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use cairn_domain::history::{Envelope, EventBody, StreamId};
 use cairn_domain::ids::*;
 use cairn_domain::lcm_op_occ::VnfLcmOpOcc;
+use cairn_domain::merge_patch::merge_members;
 use cairn_domain::ports::*;
 use cairn_domain::problem::Problem;
 use cairn_domain::secret::SealedSecret;
@@ -12,7 +13,7 @@ use cairn_domain::testing::{OpStory, op};
 use cairn_domain::time::Timestamp;
 use cairn_domain::vim::{VimChange, VimConnectionInfo};
 use cairn_domain::vnf_instance::VnfInstance;
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -317,12 +318,16 @@ impl Packages for Fakes {
     async fn by_vnfd(&self, _: &VnfdId) -> PortResult<Option<PackageRecord>> {
         Ok(None)
     }
-    async fn set_enabled(&self, id: &VnfPkgId, enabled: bool) -> PortResult<()> {
+    async fn modify(
+        &self,
+        id: &VnfPkgId,
+        enabled: Option<bool>,
+        user_defined_data: &Map<String, Value>,
+    ) -> PortResult<()> {
         let mut all = self.packages.lock().unwrap();
-        all.iter_mut()
-            .find(|r| r.id == *id)
-            .ok_or_else(absent)?
-            .enabled = enabled;
+        let record = all.iter_mut().find(|r| r.id == *id).ok_or_else(absent)?;
+        record.enabled = enabled.unwrap_or(record.enabled);
+        merge_members(&mut record.user_defined_data, user_defined_data);
         Ok(())
     }
     async fn delete(&self, id: &VnfPkgId) -> PortResult<()> {

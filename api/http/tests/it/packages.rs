@@ -83,6 +83,18 @@ async fn a_package_is_created_filled_read_and_deleted_in_both_versions() {
             (answer.status, answer.json()),
             (200, json!({"operationalState": "DISABLED"}))
         );
+        let data = json!({"userDefinedData": {"site": "west"}});
+        let answer = server.patch(&path, &data).await;
+        assert_eq!((answer.status, answer.json()), (200, data));
+        let seen = server.get(&path).await.json();
+        assert_eq!(
+            (&seen["userDefinedData"]["site"], &seen["operationalState"]),
+            (&json!("west"), &json!("DISABLED"))
+        );
+        server
+            .patch(&path, &json!({}))
+            .await
+            .is_problem(422, "operationalState, userDefinedData");
         assert_eq!(server.delete(&path).await.status, 204);
         server.get(&path).await.is_problem(404, "");
     }

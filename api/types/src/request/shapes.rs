@@ -205,10 +205,10 @@ pub const CREATE_VNF_PKG_INFO: Shape = sol(
 /// SOL005 9.5.2.3.
 pub const VNF_PKG_INFO_MODIFICATIONS: Shape = sol(
     "VnfPkgInfoModifications",
-    &[required(
-        "operationalState",
-        Kind::Word(&["ENABLED", "DISABLED"]),
-    )],
+    &[
+        optional("operationalState", Kind::Word(&["ENABLED", "DISABLED"])),
+        optional("userDefinedData", Kind::KeyValuePairs),
+    ],
 );
 
 /// POST `/cairn/v1/vims`.
