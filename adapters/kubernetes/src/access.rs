@@ -111,6 +111,21 @@ impl Source {
         bearer(token).map(Some)
     }
 
+    /// Who must have signed the certificate of the cluster, in words.
+    pub(crate) fn authority(&self) -> &'static str {
+        match self {
+            Self::Direct {
+                ca_pem: Some(_), ..
+            } => "the given authority (interfaceInfo.ssl_ca_cert)",
+            Self::Direct { ca_pem: None, .. } => {
+                "a public authority; if it has one of its own, give that in interfaceInfo.ssl_ca_cert"
+            }
+            Self::Kubeconfig(_) | Self::InProcess { .. } => {
+                "the authority that the kubeconfig names, or a public one if it names none"
+            }
+        }
+    }
+
     /// Whether reading the credentials anew may help.
     pub(crate) fn is_renewable(&self) -> bool {
         matches!(self, Self::Kubeconfig(_))

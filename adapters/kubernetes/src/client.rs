@@ -2,7 +2,7 @@
 
 use crate::access::Source;
 use crate::discovery::Kinds;
-use crate::errors::{CallError, Refusal, before_sending, chain};
+use crate::errors::{CallError, Refusal, before_sending, chain, chain_under};
 use crate::limiter::{Limiter, RateLimit};
 use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER};
@@ -250,7 +250,10 @@ impl Session {
         let client = self.cluster.client().await?;
         let request = self.request(call)?;
         client.send(request).await.map_err(|e| {
-            let why = format!("the cluster did not answer: {}", chain(&e));
+            let why = format!(
+                "the cluster did not answer: {}",
+                chain_under(self.cluster.source.authority(), &e)
+            );
             if before_sending(&e) || !is_transport(&e) {
                 CallError::NotSent(why)
             } else {

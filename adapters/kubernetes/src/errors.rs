@@ -341,6 +341,11 @@ pub(crate) fn quota_numbers(message: &str) -> Option<String> {
 
 /// What went wrong on the way, cause by cause, with the known ones in words.
 pub(crate) fn chain(error: &(dyn StdError + 'static)) -> String {
+    chain_under("an authority that is trusted here", error)
+}
+
+/// The same, where it is known who must have signed the cluster's certificate.
+pub(crate) fn chain_under(authority: &str, error: &(dyn StdError + 'static)) -> String {
     let mut texts: Vec<String> = Vec::new();
     let mut next = Some(error);
     while let Some(cause) = next {
@@ -351,8 +356,10 @@ pub(crate) fn chain(error: &(dyn StdError + 'static)) -> String {
         next = cause.source();
     }
     let text = texts.join(": ");
-    let hint = if text.contains("UnknownIssuer") || text.contains("unknown issuer") {
-        "the certificate of the cluster is not signed by the given authority (ssl_ca_cert): "
+    // The same name with another key is a bad signature: an authority that was made anew.
+    let unsigned = ["UnknownIssuer", "unknown issuer", "BadSignature"];
+    let hint = if unsigned.iter().any(|word| text.contains(word)) {
+        return format!("the certificate of the cluster is not signed by {authority}: {text}");
     } else if text.contains("NotValidForName") || text.contains("not valid for name") {
         "the certificate of the cluster is for another name: "
     } else if text.contains("Expired") {

@@ -92,9 +92,18 @@ async fn a_wrong_token_is_told_apart_from_a_wrong_authority() {
     let told = survey(&platform, none).await.unwrap_err();
     assert_eq!(told[0].reason, "Unreachable");
     assert!(
+        told[0].message.contains("not signed by a public authority"),
+        "{told:?}"
+    );
+    // Somebody's certificate, but not of who signed the server's.
+    let stranger = std::fs::read_to_string(path.with_file_name("pki/admin.crt")).unwrap();
+    let other = direct(&endpoint, Some(stranger), certificate(&path));
+    let told = survey(&platform, other).await.unwrap_err();
+    assert_eq!(told[0].reason, "Unreachable");
+    assert!(
         told[0]
             .message
-            .contains("not signed by the given authority"),
+            .contains("not signed by the given authority (interfaceInfo.ssl_ca_cert)"),
         "{told:?}"
     );
 }
