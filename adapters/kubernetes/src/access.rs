@@ -142,8 +142,10 @@ fn bearer(token: &Secret) -> Result<HeaderValue, CallError> {
 }
 
 async fn from_kubeconfig(path: &Path) -> Result<Config, CallError> {
+    // It was good when the process started. It may be read in the middle of being written anew, and it may be mended:
+    // so the cluster is out of reach for now, and not the request wrong for ever.
     let unusable = |e: kube::config::KubeconfigError| {
-        CallError::Setup(format!("kubeconfig {}: {}", path.display(), chain(&e)))
+        CallError::NotSent(format!("kubeconfig {}: {}", path.display(), chain(&e)))
     };
     // Relative paths in the file are meant from its own folder, which `read_from` resolves.
     let kubeconfig = Kubeconfig::read_from(path).map_err(unusable)?;
