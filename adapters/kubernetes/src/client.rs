@@ -22,7 +22,8 @@ use tokio::time::Instant;
 pub struct Settings {
     /// How long one call may take, from sending to the last byte of its answer.
     pub call_timeout: Duration,
-    /// How long calls of one try may be put off by 429 before the try ends.
+    /// How long one call may be put off by 429 before it counts as refused. Longer than `longest_retry_after`, else
+    /// that alone would refuse it.
     pub patience: Duration,
     /// Longest `Retry-After` that is obeyed; longer ones are cut to it.
     pub longest_retry_after: Duration,
@@ -40,14 +41,14 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             call_timeout: Duration::from_secs(30),
-            patience: Duration::from_secs(20),
+            patience: Duration::from_mins(2),
             longest_retry_after: Duration::from_secs(30),
             longest_watch: Duration::from_secs(200),
             largest_answer: 64 * 1024 * 1024,
             clusters: 64,
             rate: RateLimit {
-                per_second: 50,
-                burst: 200,
+                per_second: 1000,
+                burst: 1000,
             },
         }
     }
@@ -202,18 +203,24 @@ impl Session {
                 self.cluster.forget_client().await;
                 continue;
             }
-            if refusal.code == 429 && !refusal.has_cause("DisruptionBudget") {
-                let asked = retry_after(&headers)
-                    .or(refusal.retry_after_s())
-                    .unwrap_or(1);
-                let pause = Duration::from_secs(asked).min(settings.longest_retry_after);
-                self.cluster.limiter.close_for(pause);
-                if Instant::now() + pause < until {
-                    continue;
-                }
+            match self.told_to_wait(&refusal, &headers) {
+                Some(pause) if Instant::now() + pause < until => {}
+                Some(_) | None => return Err(CallError::Refused(refusal)),
             }
-            return Err(CallError::Refused(refusal));
         }
+    }
+
+    /// How long the cluster asks to be left alone, if it does; nobody calls it meanwhile.
+    fn told_to_wait(&self, refusal: &Refusal, headers: &HeaderMap) -> Option<Duration> {
+        if refusal.code != 429 || refusal.has_cause("DisruptionBudget") {
+            return None;
+        }
+        let asked = retry_after(headers)
+            .or(refusal.retry_after_s())
+            .unwrap_or(1);
+        let pause = Duration::from_secs(asked).min(self.cluster.settings.longest_retry_after);
+        self.cluster.limiter.close_for(pause);
+        Some(pause)
     }
 
     /// Opens a stream of answers, such as a watch; its body is read by the caller.
@@ -225,8 +232,11 @@ impl Session {
         if (200..300).contains(&code) {
             return Ok(response.into_body());
         }
+        let headers = response.headers().clone();
         let bytes = within(timeout, self.collect(response)).await?;
-        Err(CallError::Refused(Refusal::read(code, &bytes)))
+        let refusal = Refusal::read(code, &bytes);
+        self.told_to_wait(&refusal, &headers);
+        Err(CallError::Refused(refusal))
     }
 
     async fn once(&self, call: &Call) -> Result<Reply, CallError> {
