@@ -25,6 +25,17 @@ pub(crate) const AT_ONCE: usize = 8;
 pub(crate) struct Surroundings {
     pods: BTreeMap<String, Pods>,
     events: BTreeMap<String, Vec<Value>>,
+    /// Nodes that were looked at; none for those that may not be, or are gone.
+    nodes: BTreeMap<String, NodeSeen>,
+}
+
+/// What a look at a node came to.
+#[derive(Clone)]
+enum NodeSeen {
+    Is(Value),
+    Absent,
+    /// Without permission to read nodes the pods' own words must do.
+    Forbidden,
 }
 
 impl Surroundings {
@@ -50,6 +61,7 @@ impl Surroundings {
         Ok(Self {
             pods,
             events: BTreeMap::new(),
+            nodes: BTreeMap::new(),
         })
     }
 
@@ -163,50 +175,98 @@ async fn one(
         } else {
             roots::pod(live, events)
         };
-        return Ok(vec![root.unwrap_or_else(|| roots::own(live, &waiting))]);
+        let mut root = root.unwrap_or_else(|| roots::own(live, &waiting));
+        blame_node(session, around, &mut root, live).await?;
+        return Ok(vec![root]);
     }
-    let none = Pods::default();
-    let pods = around.pods.get(&namespace).unwrap_or(&none);
     if at.kind.is("apps", "StatefulSet") && !scope.look_only {
+        let none = Pods::default();
+        let pods = around.pods.get(&namespace).unwrap_or(&none);
         unstick(session, live, pods).await?;
     }
-    let mut found = roots::workload(live, &waiting, pods, events);
-    for obstacle in found.iter_mut().filter(|o| o.reason == "NotReady") {
-        let pod = pods
-            .all
-            .iter()
-            .find(|pod| obstacle.object == format!("Pod/{}", json::name(pod)));
-        if let Some(why) = node_failure(session, pod).await? {
-            obstacle.source = "pod".into();
-            obstacle.reason = "NodeNotReady".into();
-            obstacle.message = why;
+    workload(session, live, &waiting, around, &namespace).await
+}
+
+/// What is in the way of a workload, whose pods and events were read.
+async fn workload(
+    session: &Session,
+    live: &Value,
+    waiting: &Waiting,
+    around: &mut Surroundings,
+    namespace: &str,
+) -> Result<Vec<Obstacle>, CallError> {
+    let none = Pods::default();
+    let pods = around.pods.get(namespace).unwrap_or(&none);
+    let events = around.events.get(namespace).map_or(&[][..], Vec::as_slice);
+    let mut found = roots::workload(live, waiting, pods, events);
+    for obstacle in &mut found {
+        let name = obstacle.object.strip_prefix("Pod/").unwrap_or_default();
+        let pods = around.pods.get(namespace);
+        let pod = pods.and_then(|pods| pods.all.iter().find(|pod| json::name(pod) == name));
+        if let Some(pod) = pod.cloned() {
+            blame_node(session, around, obstacle, &pod).await?;
         }
     }
     Ok(found)
 }
 
-/// Why a pod whose containers are all ready is not: its node does not answer.
-async fn node_failure(session: &Session, pod: Option<&Value>) -> Result<Option<String>, CallError> {
-    let Some(pod) = pod.filter(|pod| json::holds(pod, "ContainersReady")) else {
-        return Ok(None);
+/// Names the node as the root, where a pod gets no further since its node does not answer.
+async fn blame_node(
+    session: &Session,
+    around: &mut Surroundings,
+    obstacle: &mut Obstacle,
+    pod: &Value,
+) -> Result<(), CallError> {
+    let may_be = match obstacle.reason.as_str() {
+        // All containers are ready and the pod is not.
+        "NotReady" => json::holds(pod, "ContainersReady"),
+        "Pending" | "ContainerCreating" | "PodInitializing" => true,
+        _ => false,
     };
-    let object = ObjectRef {
-        api_version: "v1".into(),
-        kind: "Node".into(),
-        namespace: None,
-        name: json::text(pod, "/spec/nodeName").to_owned(),
-    };
-    let kind = session.builtin("v1", "Node").await?;
-    let node = match session.read(&Located { kind, object }).await {
-        Ok(node) => node.unwrap_or(Value::Null),
-        Err(CallError::Refused(refusal)) if refusal.code == 403 => return Ok(None),
-        Err(other) => return Err(other),
-    };
-    let ready = json::condition(&node, "Ready").filter(|c| c["status"] != "True");
-    Ok(ready.map(|c| {
-        let said = json::text(c, "/message");
-        format!("its node {} is not ready: {said}", json::name(&node))
-    }))
+    let name = json::text(pod, "/spec/nodeName");
+    if !may_be || name.is_empty() {
+        return Ok(());
+    }
+    if let Some(why) = node_failure(session, around, name).await? {
+        obstacle.source = "pod".into();
+        obstacle.reason = "NodeNotReady".into();
+        obstacle.message = why;
+    }
+    Ok(())
+}
+
+/// Why a node runs no pods now, if it does not.
+async fn node_failure(
+    session: &Session,
+    around: &mut Surroundings,
+    name: &str,
+) -> Result<Option<String>, CallError> {
+    if !around.nodes.contains_key(name) {
+        let object = ObjectRef {
+            api_version: "v1".into(),
+            kind: "Node".into(),
+            namespace: None,
+            name: name.to_owned(),
+        };
+        let kind = session.builtin("v1", "Node").await?;
+        let node = match session.read(&Located { kind, object }).await {
+            Ok(Some(node)) => NodeSeen::Is(node),
+            Ok(None) => NodeSeen::Absent,
+            Err(CallError::Refused(refusal)) if refusal.code == 403 => NodeSeen::Forbidden,
+            Err(other) => return Err(other),
+        };
+        around.nodes.insert(name.to_owned(), node);
+    }
+    Ok(match around.nodes.get(name) {
+        Some(NodeSeen::Is(node)) => json::condition(node, "Ready")
+            .filter(|ready| ready["status"] != "True")
+            .map(|ready| {
+                let said = json::text(ready, "/message");
+                format!("its node {name} is not ready: {said}")
+            }),
+        Some(NodeSeen::Absent) => Some(format!("its node {name} does not exist any more")),
+        Some(NodeSeen::Forbidden) | None => None,
+    })
 }
 
 /// A claim whose class waits for the first consumer is no gate: it is judged through its pod.

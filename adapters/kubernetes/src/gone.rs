@@ -184,8 +184,18 @@ fn leaving(live: &Value) -> Obstacle {
             "its finalizers are not taken off: {}",
             finalizers.join(", ")
         );
+    } else if let Some(protection) = protection(live) {
+        obstacle.message = format!("{protection} holds it as long as something uses it");
     }
     obstacle
+}
+
+/// The finalizer of Kubernetes that waits for those who use a claim or a volume.
+fn protection(live: &Value) -> Option<&str> {
+    json::entries(live, "/metadata/finalizers")
+        .iter()
+        .filter_map(Value::as_str)
+        .find(|name| name.ends_with("-protection"))
 }
 
 /// Pods that belonged to what is gone.
@@ -247,6 +257,24 @@ mod tests {
         assert_eq!(held.reason, "Finalizers");
         assert!(
             held.message.ends_with(": example.com/hold"),
+            "{}",
+            held.message
+        );
+    }
+
+    #[test]
+    fn a_claim_in_use_names_what_holds_it() {
+        let held = leaving(
+            &json!({"kind": "PersistentVolumeClaim", "metadata": {"name": "c",
+            "finalizers": ["kubernetes.io/pvc-protection"]}}),
+        );
+        assert_eq!(
+            held.reason, "Deleting",
+            "it goes by itself once nothing uses it"
+        );
+        assert!(
+            held.message
+                .starts_with("kubernetes.io/pvc-protection holds it"),
             "{}",
             held.message
         );
