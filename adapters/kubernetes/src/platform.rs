@@ -124,10 +124,9 @@ impl KubernetesPlatform {
             Action::AwaitGone { objects, volumes } => {
                 gone::look(&session, scope, objects, *volumes).await
             }
-            Action::TakeInventory { workloads } => inventory::take(&session, scope, workloads)
+            Action::TakeInventory { workloads } => inventory::agreed(&session, scope, workloads)
                 .await
-                .map(|vnfcs| Outcome::Inventory { vnfcs })
-                .map_err(|e| e.reading("Pod")),
+                .map(|vnfcs| Outcome::Inventory { vnfcs }),
             Action::Verify {
                 equal,
                 absent,
