@@ -14,8 +14,9 @@ const REVISION: &str = "/metadata/annotations/deployment.kubernetes.io~1revision
 const TOLD: usize = 5;
 
 /// Events that say why a pod does not get its containers.
-const STARTING: [&str; 4] = [
+const STARTING: [&str; 5] = [
     "FailedMount",
+    "FailedMapVolume",
     "FailedAttachVolume",
     "FailedCreatePodSandBox",
     "NetworkNotReady",
@@ -43,9 +44,16 @@ pub(crate) fn workload(
     found.sort_by(|a, b| {
         (&a.source, &a.reason, &a.message).cmp(&(&b.source, &b.reason, &b.message))
     });
+    // A deadline that passed is told beside what the pods wait for: it begins a clock of its own.
+    if waiting.reason == "ProgressDeadlineExceeded" && !found.is_empty() {
+        found.push(own(object, waiting));
+    }
     let is_final = matches!(waiting.reason.as_str(), "QuotaExceeded" | "Failed");
     if found.is_empty() || is_final {
         found.extend(refused(object, waiting, pods, events));
+    }
+    if found.is_empty() && kind != "Job" {
+        found.extend(ended(&mine));
     }
     if found.is_empty() || is_final {
         found.push(own(object, waiting));
@@ -141,6 +149,25 @@ fn differ(one: &str, other: &str) -> bool {
 /// Pods that ended are leftovers, which controllers replace.
 fn is_over(pod: &Value) -> bool {
     matches!(json::text(pod, "/status/phase"), "Failed" | "Succeeded")
+}
+
+/// Why the newest pod ended, where nothing came after it: evicted, or lost with its node.
+fn ended(mine: &[&Value]) -> Option<Obstacle> {
+    let newest = mine
+        .iter()
+        .max_by_key(|pod| json::text(pod, "/metadata/creationTimestamp"))?;
+    let reason = json::text(newest, "/status/reason");
+    let is_leftover = json::text(newest, "/status/phase") == "Failed" && !json::deleting(newest);
+    (is_leftover && !reason.is_empty()).then(|| {
+        let name = format!("Pod/{}", json::name(newest));
+        told(
+            &name,
+            "pod",
+            reason,
+            json::text(newest, "/status/message"),
+            0,
+        )
+    })
 }
 
 /// Events by which controllers say that they may not make pods, as long as no pod came after them.
@@ -355,6 +382,39 @@ mod tests {
         assert_eq!(
             (root.source.as_str(), root.reason.as_str()),
             ("event", "FailedMount")
+        );
+    }
+
+    #[test]
+    fn an_evicted_pod_that_nothing_followed_is_the_root() {
+        let set = json!({"kind": "ReplicaSet", "metadata": {"name": "web", "uid": "s"}});
+        let pod = |name: &str, second: u32, status: Value| {
+            json!({"metadata": {"name": name, "uid": name, "creationTimestamp": format!("2026-01-01T00:00:0{second}Z"),
+                "ownerReferences": [{"kind": "ReplicaSet", "uid": "s"}]}, "status": status})
+        };
+        let evicted = json!({"phase": "Failed", "reason": "Evicted", "message": "the node was low on memory"});
+        let waiting = Waiting {
+            reason: "RollingOut".into(),
+            message: "0 of 1".into(),
+            progress: 0,
+        };
+        let first = pod("a", 1, evicted.clone());
+        let pods = Pods::from_parts(vec![first.clone()], Vec::new(), String::new());
+        let found = workload(&set, &waiting, &pods, &[]);
+        assert_eq!(
+            (found[0].source.as_str(), found[0].reason.as_str()),
+            ("pod", "Evicted")
+        );
+        let after = pod(
+            "b",
+            2,
+            json!({"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}),
+        );
+        let pods = Pods::from_parts(vec![first, after], Vec::new(), String::new());
+        assert_eq!(
+            workload(&set, &waiting, &pods, &[])[0].reason,
+            "RollingOut",
+            "a leftover of before is in nobody's way"
         );
     }
 
