@@ -26,6 +26,14 @@ use crate::ports::{Manifest, Surveyed};
 use crate::vnf_instance::VnfInstance;
 use serde_json::Value;
 
+/// What is said of a cluster that is not the VNF's, both by the UID of their `kube-system` namespace.
+#[must_use]
+pub fn another_cluster(found: &str, known: &str) -> String {
+    format!(
+        "this is another cluster: its kube-system namespace has UID {found}, the VNF's has {known}; point vimConnectionInfo to the cluster of the VNF"
+    )
+}
+
 /// What a plan is made from, apart from what the cluster shows.
 #[derive(Clone, Copy, Debug)]
 pub struct Inputs<'a> {

@@ -17,6 +17,7 @@ use crate::marks;
 use crate::shape;
 use cairn_domain::lcm_op_occ::plan::PreState;
 use cairn_domain::object::{Body, ObjectRef, Uid};
+use cairn_domain::planning::another_cluster;
 use cairn_domain::ports::{
     KindFacts, Scope, Survey, SurveyItem, SurveyOutcome, SurveyRequest, Surveyed,
 };
@@ -68,6 +69,16 @@ async fn look(
     let cluster_uid = cluster_uid(session)
         .await
         .map_err(|e| e.reading("Namespace/kube-system"))?;
+    // First of all: on another cluster everything would only be missing.
+    if let Some(known) = request
+        .cluster_uid
+        .as_ref()
+        .filter(|known| **known != cluster_uid)
+    {
+        let said = another_cluster(&cluster_uid, known);
+        let obstacle = call("Namespace/kube-system", "OtherCluster", said);
+        return Ok(SurveyOutcome::Blocked(vec![obstacle]));
+    }
     let brought = Brought::new(&request.items);
     let mut in_the_way = Vec::new();
     let mut found = locate_items(session, scope, request, &brought, &mut in_the_way).await?;

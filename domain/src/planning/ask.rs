@@ -10,6 +10,22 @@ use serde_json::Value;
 /// The request of the survey.
 #[must_use]
 pub fn survey_request(inputs: &Inputs<'_>) -> SurveyRequest {
+    let mut request = of_params(inputs);
+    request.cluster_uid = known_cluster(inputs).map(str::to_owned);
+    request
+}
+
+/// The cluster that the instance runs on, or that the plan has written to: any other one is the wrong one.
+pub(super) fn known_cluster<'a>(inputs: &Inputs<'a>) -> Option<&'a str> {
+    let plan = inputs.op.plan.as_ref().filter(|_| inputs.op.has_written());
+    let instantiated = inputs.instance.instantiated.as_ref();
+    let left = Some(&inputs.instance.leftovers).filter(|leftovers| !leftovers.is_empty());
+    plan.map(|plan| plan.cluster_uid.as_str())
+        .or_else(|| instantiated.map(|info| info.cluster_uid.as_str()))
+        .or_else(|| left.and(inputs.instance.leftovers_cluster.as_deref()))
+}
+
+fn of_params(inputs: &Inputs<'_>) -> SurveyRequest {
     match &inputs.op.params {
         Params::Instantiate { levels, .. } => instantiate(inputs, levels),
         Params::Scale { levels, .. } | Params::ScaleToLevel { levels } => scale(inputs, levels),

@@ -1,7 +1,7 @@
 //! The steps of each operation.
 
-use super::ask::{level_replicas, number_changes, workloads};
-use super::{Inputs, Keep, is_workload};
+use super::ask::{known_cluster, level_replicas, number_changes, workloads};
+use super::{Inputs, Keep, another_cluster, is_workload};
 use crate::lcm_op_occ::plan::{
     Action, ManagedObject, Plan, PreState, STEP_VERSION, Step, Undo, Vnfc,
 };
@@ -41,25 +41,10 @@ pub fn plan(inputs: &Inputs<'_>, survey: &Survey, keep: &mut Keep<'_>) -> Result
 ///
 /// A [`Problem`] naming both clusters; nothing was written.
 pub fn check_cluster(inputs: &Inputs<'_>, survey: &Survey) -> Result<(), Problem> {
-    let planned = inputs
-        .op
-        .plan
-        .as_ref()
-        .map(|plan| plan.cluster_uid.as_str());
-    let instantiated = inputs
-        .instance
-        .instantiated
-        .as_ref()
-        .map(|info| info.cluster_uid.as_str());
-    let left = Some(&inputs.instance.leftovers).filter(|leftovers| !leftovers.is_empty());
-    let leftovers = left.and(inputs.instance.leftovers_cluster.as_deref());
-    match planned.filter(|_| inputs.op.has_written()).or(instantiated).or(leftovers) {
+    match known_cluster(inputs) {
         Some(known) if known != survey.cluster_uid => Err(Problem::new(
             409,
-            format!(
-                "this is another cluster: its kube-system namespace has UID {}, the VNF's has {known}; point vimConnectionInfo to the cluster of the VNF",
-                survey.cluster_uid
-            ),
+            another_cluster(&survey.cluster_uid, known),
         )
         .titled("Another cluster")),
         Some(_) | None => Ok(()),

@@ -46,6 +46,9 @@ pub struct SurveyItem {
 /// What is to be looked at.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SurveyRequest {
+    /// UID of the `kube-system` namespace of the cluster that it must be, where that is known: on another one
+    /// nothing is looked at.
+    pub cluster_uid: Option<String>,
     /// Manifests that are to be applied (kinds, namespace, references, permissions, dry-run are checked).
     pub items: Vec<SurveyItem>,
     /// Objects that are only read (to be deleted, scaled, healed).
