@@ -83,35 +83,34 @@ async fn look(
     let mut in_the_way = Vec::new();
     let mut found = locate_items(session, scope, request, &brought, &mut in_the_way).await?;
     let scaled = locate_all(session, scope, request.scaled.iter()).await?;
-    let namespaces = namespaces(session, &found, &brought, &mut in_the_way).await?;
-    read_items(session, &mut found, &namespaces).await?;
     let cluster = |e: CallError| e.reading("cluster");
-    in_the_way.extend(
-        permissions::check(
-            session,
-            needs(session, scope, request, &found, &scaled)
-                .await
-                .map_err(cluster)?,
-        )
+    let needs = needs(session, scope, request, &found, &scaled)
         .await
-        .map_err(cluster)?,
+        .map_err(cluster)?;
+    // None of these waits for what another finds.
+    let (lives, refused, scalers, reads, vnfcs) = futures::join!(
+        lives(session, &found, &brought),
+        permissions::check(session, needs),
+        autoscalers::check(session, &scaled),
+        reads(session, scope, request),
+        inventory::take(session, scope, &request.workloads),
     );
+    let (namespaces, lives, without) = lives?;
+    for (item, live) in found.iter_mut().zip(lives) {
+        item.live = live;
+    }
+    in_the_way.extend(without);
+    in_the_way.extend(refused.map_err(cluster)?);
     in_the_way.extend(missing(session, scope, &found, &brought, &namespaces).await?);
-    in_the_way.extend(
-        autoscalers::check(session, &scaled)
-            .await
-            .map_err(cluster)?,
-    );
+    in_the_way.extend(scalers.map_err(cluster)?);
     in_the_way.extend(found.iter().filter_map(|item| foreign(scope, item)));
     let mut recreate = vec![None; found.len()];
     // A dry-run that may not be made, or into a place that does not exist, would only say so again.
     if !request.skip_dry_run && in_the_way.is_empty() {
         recreate = dry_run::all(session, scope, &found, &namespaces, &mut in_the_way).await?;
     }
-    let reads = reads(session, scope, request).await?;
-    let vnfcs = inventory::take(session, scope, &request.workloads)
-        .await
-        .map_err(|e| e.reading("Pod"))?;
+    let reads = reads?;
+    let vnfcs = vnfcs.map_err(|e| e.reading("Pod"))?;
     if !in_the_way.is_empty() {
         return Ok(SurveyOutcome::Blocked(in_the_way));
     }
@@ -284,31 +283,38 @@ async fn namespace(session: &Session, name: &str) -> Result<Option<Value>, CallE
     session.read(&Located { kind, object }).await
 }
 
+/// The namespaces, the objects as they are, and what is wrong with the namespaces.
+async fn lives(
+    session: &Session,
+    found: &[Found<'_>],
+    brought: &Brought<'_>,
+) -> Result<(Namespaces, Vec<Option<Value>>, Vec<Obstacle>), Halt> {
+    let mut in_the_way = Vec::new();
+    let namespaces = namespaces(session, found, brought, &mut in_the_way).await?;
+    let lives = read_items(session, found, &namespaces).await?;
+    Ok((namespaces, lives, in_the_way))
+}
+
 async fn read_items(
     session: &Session,
-    found: &mut [Found<'_>],
+    found: &[Found<'_>],
     namespaces: &Namespaces,
-) -> Result<(), Halt> {
-    let lives: Vec<Result<Option<Value>, CallError>> = {
-        let reads: Vec<_> = found
-            .iter()
-            .map(|item| async {
-                if !item.served || item.at.kind.facts().create_only || !namespaces.exists(&item.at)
-                {
-                    return Ok(None);
-                }
-                session.read(&item.at).await
-            })
-            .collect();
-        futures::stream::iter(reads)
-            .buffered(AT_ONCE)
-            .collect()
-            .await
-    };
-    for (item, live) in found.iter_mut().zip(lives) {
-        item.live = live.map_err(|e| e.reading(item.at.object.to_string()))?;
-    }
-    Ok(())
+) -> Result<Vec<Option<Value>>, Halt> {
+    let reads: Vec<_> = found
+        .iter()
+        .map(|item| async {
+            if !item.served || item.at.kind.facts().create_only || !namespaces.exists(&item.at) {
+                return Ok(None);
+            }
+            let live = session.read(&item.at).await;
+            live.map_err(|e| e.reading(item.at.object.to_string()))
+        })
+        .collect();
+    let lives: Vec<Result<Option<Value>, Halt>> = futures::stream::iter(reads)
+        .buffered(AT_ONCE)
+        .collect()
+        .await;
+    lives.into_iter().collect()
 }
 
 async fn needs(
