@@ -20,7 +20,7 @@ async fn advised(world: &World, id: &str) -> usize {
 /// The writes that were answered with success; reviews of permissions are questions.
 fn effects(cluster: &SimCluster) -> Vec<RequestRecord> {
     let mut all = cluster.requests();
-    all.retain(|request| request.is_effect() && !request.path.ends_with("accessreviews"));
+    all.retain(|request| request.is_effect() && !request.path.ends_with("reviews"));
     all
 }
 

@@ -1,4 +1,5 @@
-//! Whether the credentials may do what the plan will do (`SelfSubjectAccessReview`).
+//! Whether the credentials may do what the plan will do: by the rules that hold for them in its namespaces
+//! (`SelfSubjectRulesReview`, one question), and where these do not say yes, one by one (`SelfSubjectAccessReview`).
 
 use crate::await_ready::AT_ONCE;
 use crate::client::{Call, Session, media};
@@ -8,7 +9,7 @@ use cairn_domain::waits::Obstacle;
 use futures::StreamExt as _;
 use http::Method;
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What is done with an object that is applied, awaited and removed.
 const VERBS: [&str; 6] = ["create", "delete", "get", "list", "patch", "watch"];
@@ -94,7 +95,18 @@ impl Needs {
 
 /// Asks the cluster; what is not allowed is an obstacle.
 pub(crate) async fn check(session: &Session, needs: Needs) -> Result<Vec<Obstacle>, CallError> {
-    let asked: Vec<_> = needs.0.iter().map(|need| ask(session, need)).collect();
+    let rules = Rules::read(session, &needs).await?;
+    let asked: Vec<_> = needs
+        .0
+        .iter()
+        .map(|need| async {
+            if rules.grant(need) {
+                Ok(true)
+            } else {
+                ask(session, need).await
+            }
+        })
+        .collect();
     let answers: Vec<Result<bool, CallError>> = futures::stream::iter(asked)
         .buffered(AT_ONCE)
         .collect()
@@ -106,6 +118,73 @@ pub(crate) async fn check(session: &Session, needs: Needs) -> Result<Vec<Obstacl
         }
     }
     Ok(refused)
+}
+
+/// What the credentials may do in some namespaces, all at once. What it does not say may be allowed all the same.
+struct Rules(BTreeMap<String, Vec<Value>>);
+
+impl Rules {
+    async fn read(session: &Session, needs: &Needs) -> Result<Self, CallError> {
+        let api_version = "authorization.k8s.io/v1";
+        let served = session.kind(api_version, "SelfSubjectRulesReview").await?;
+        let Some(kind) = served else {
+            return Ok(Self(BTreeMap::new()));
+        };
+        let namespaces: BTreeSet<&String> = needs
+            .0
+            .iter()
+            .filter_map(|need| need.namespace.as_ref())
+            .collect();
+        let mut rules = BTreeMap::new();
+        for namespace in namespaces {
+            let review = json!({
+                "apiVersion": api_version,
+                "kind": "SelfSubjectRulesReview",
+                "spec": {"namespace": namespace},
+            });
+            let call = Call::with(Method::POST, kind.collection(None), media::JSON, review);
+            let status = match session.send(&call).await {
+                Ok(answer) => answer.body["status"].clone(),
+                Err(CallError::Refused(_)) => Value::Null,
+                Err(other) => return Err(other),
+            };
+            // Incomplete where an authorizer cannot tell its rules, and then one of them may also deny.
+            if status["incomplete"] == false {
+                let all = crate::json::entries(&status, "/resourceRules").to_vec();
+                rules.insert(namespace.clone(), all);
+            }
+        }
+        Ok(Self(rules))
+    }
+
+    /// Whether a rule grants it. Of what is cluster-scoped rules do not tell where they hold.
+    fn grant(&self, need: &Need) -> bool {
+        let rules = need.namespace.as_ref().and_then(|name| self.0.get(name));
+        rules
+            .into_iter()
+            .flatten()
+            .any(|rule| rule_grants(rule, need))
+    }
+}
+
+fn rule_grants(rule: &Value, need: &Need) -> bool {
+    let has = |member: &str, wanted: &str| {
+        crate::json::entries(rule, member)
+            .iter()
+            .any(|entry| entry == "*" || entry == wanted)
+    };
+    let resource = if need.subresource.is_empty() {
+        has("/resources", &need.resource)
+    } else {
+        has(
+            "/resources",
+            &format!("{}/{}", need.resource, need.subresource),
+        ) || has("/resources", &format!("*/{}", need.subresource))
+    };
+    resource
+        && has("/verbs", need.verb)
+        && has("/apiGroups", &need.group)
+        && crate::json::entries(rule, "/resourceNames").is_empty()
 }
 
 async fn ask(session: &Session, need: &Need) -> Result<bool, CallError> {
@@ -148,4 +227,41 @@ fn words(need: &Need) -> String {
         "the credentials of this VIM have no permission to {} {resource}{group} {place}; grant it with a Role",
         need.verb
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn need(resource: &str, subresource: &'static str, verb: &'static str) -> Need {
+        Need {
+            group: "apps".into(),
+            resource: resource.into(),
+            subresource,
+            namespace: Some("n".into()),
+            verb,
+            object: "Deployment/x".into(),
+        }
+    }
+
+    #[test]
+    fn a_rule_grants_what_it_names_and_nothing_else() {
+        let all = json!({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]});
+        let some = json!({"verbs": ["get", "patch"], "apiGroups": ["apps"],
+            "resources": ["deployments", "*/scale"]});
+        let one =
+            json!({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "resourceNames": ["x"]});
+        for (rule, need, granted) in [
+            (&all, need("deployments", "", "delete"), true),
+            (&all, need("deployments", "scale", "patch"), true),
+            (&some, need("deployments", "", "get"), true),
+            (&some, need("deployments", "", "delete"), false),
+            (&some, need("statefulsets", "", "get"), false),
+            (&some, need("statefulsets", "scale", "patch"), true),
+            (&some, need("deployments", "status", "patch"), false),
+            (&one, need("deployments", "", "get"), false),
+        ] {
+            assert_eq!(rule_grants(rule, &need), granted, "{need:?}");
+        }
+    }
 }

@@ -32,6 +32,11 @@ pub(crate) fn review(
     let status = match kind.kind.as_str() {
         "TokenReview" => token_status(token, json::text(&review, "/spec/token")),
         "SelfSubjectReview" => json!({"userInfo": user()}),
+        // What is denied cannot be said by rules.
+        "SelfSubjectRulesReview" if !state.denials.is_empty() => json!({
+            "resourceRules": [], "nonResourceRules": [], "incomplete": true,
+            "evaluationError": "some accesses are denied one by one",
+        }),
         "SelfSubjectRulesReview" => json!({
             "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],
             "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
