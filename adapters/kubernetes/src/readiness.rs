@@ -72,6 +72,29 @@ pub(crate) fn judge(object: &Value) -> Readiness {
     }
 }
 
+/// Whether objects of a kind may have to be waited for at all.
+pub(crate) fn is_awaited(group: &str, kind: &str) -> bool {
+    !OWN_GROUPS.contains(&group)
+        || matches!(
+            (group, kind),
+            (
+                "apps",
+                "Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet"
+            ) | ("batch", "Job")
+                | (
+                    "",
+                    "Pod"
+                        | "ReplicationController"
+                        | "PersistentVolumeClaim"
+                        | "PersistentVolume"
+                        | "Service"
+                        | "Namespace"
+                )
+                | ("apiextensions.k8s.io", "CustomResourceDefinition")
+                | ("apiregistration.k8s.io", "APIService")
+        )
+}
+
 /// API group of an object, empty for the core group.
 pub(crate) fn group(object: &Value) -> &str {
     json::text(object, "/apiVersion")

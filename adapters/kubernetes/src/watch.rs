@@ -2,13 +2,15 @@
 //! re-read as the safety net.
 //!
 //! A watch begins where the last look at the namespace was, so that nothing between look and watch is missed.
-//! The first event, an expired version (410), or a watch that ends all mean "look again".
+//! Events, an expired version (410), or a watch that ends all mean "look again": at once where an event shows what is
+//! waited for, else after a moment in which others may come.
 
 use crate::client::{Call, Session};
 use crate::discovery::{Kind, encode};
 use crate::errors::CallError;
 use crate::json;
 use crate::pods::selector;
+use crate::readiness::{Readiness, is_awaited, judge};
 use cairn_domain::lcm_op_occ::plan::Action;
 use cairn_domain::object::ObjectRef;
 use cairn_domain::ports::Scope;
@@ -21,6 +23,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::mpsc;
 
 /// Kinds that are watched at once, beside pods.
 const KINDS: usize = 8;
@@ -28,8 +31,11 @@ const KINDS: usize = 8;
 /// How long is waited where nothing can be watched.
 const BLIND: Duration = Duration::from_secs(2);
 
-/// How long further events are let come before the next look.
-const SWARM: Duration = Duration::from_millis(50);
+/// How long further events are let come before the next look, unless one of them is decisive.
+const SWARM: Duration = Duration::from_millis(100);
+
+/// Events that wait to be heard.
+const QUEUE: usize = 16;
 
 /// Longest line of a watch, in bytes; an event is never larger than an object.
 const LINE: usize = 16 * 1024 * 1024;
@@ -74,7 +80,7 @@ pub(crate) async fn changed(session: &Session, scope: &Scope, action: &Action, a
     let at_most = at_most.min(session.cluster.settings.longest_watch);
     let watching = async {
         match paths(session, scope, action).await {
-            Ok(paths) if !paths.is_empty() => first_event(session, paths, at_most).await,
+            Ok(paths) if !paths.is_empty() => first_event(session, action, paths, at_most).await,
             Ok(_) => tokio::time::sleep(BLIND).await,
             Err(error) => {
                 tracing::debug!(%error, "nothing can be watched; the next look comes by time");
@@ -93,6 +99,65 @@ struct Watched {
     path: String,
     query: String,
     from: String,
+    /// Names of the objects of the action, of which one that comes to what is waited for is worth a look at once.
+    names: BTreeSet<String>,
+}
+
+/// What a watch tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum News {
+    /// Something happened.
+    Something,
+    /// What is waited for may have come, or the watch has missed something.
+    Decisive,
+}
+
+/// A kind in a namespace, with the names of the objects of the action.
+type Place = (Arc<Kind>, Option<String>, BTreeSet<String>);
+
+/// What is watched for an action: the kinds of its objects, as far as they may change, and what explains them.
+async fn places(
+    session: &Session,
+    scope: &Scope,
+    action: &Action,
+) -> Result<Vec<Place>, CallError> {
+    let awaits_ready = matches!(action, Action::AwaitReady { .. });
+    let mut places: Vec<Place> = Vec::new();
+    let mut beside: BTreeSet<(&str, &str, String)> = BTreeSet::new();
+    for object in objects(action) {
+        let Some(at) = session.locate(scope, &object).await? else {
+            continue;
+        };
+        if let Some(namespace) = &at.object.namespace {
+            beside.insert(("v1", "Pod", namespace.clone()));
+            if awaits_ready && at.kind.is("", "Service") {
+                beside.insert(("discovery.k8s.io/v1", "EndpointSlice", namespace.clone()));
+            }
+        }
+        let changes = !awaits_ready || is_awaited(at.kind.group(), &at.kind.name);
+        let known = places
+            .iter_mut()
+            .find(|(kind, namespace, _)| *kind == at.kind && *namespace == at.object.namespace);
+        if let Some((_, _, names)) = known {
+            names.insert(at.object.name);
+        } else if changes && at.kind.can("watch") && places.len() < KINDS {
+            let names = BTreeSet::from([at.object.name]);
+            places.push((at.kind, at.object.namespace, names));
+        }
+    }
+    for (api_version, kind, namespace) in beside {
+        let Some(kind) = session.kind(api_version, kind).await? else {
+            continue;
+        };
+        let namespace = Some(namespace);
+        if !places
+            .iter()
+            .any(|(known, ns, _)| *known == kind && *ns == namespace)
+        {
+            places.push((kind, namespace, BTreeSet::new()));
+        }
+    }
+    Ok(places)
 }
 
 async fn paths(
@@ -100,27 +165,9 @@ async fn paths(
     scope: &Scope,
     action: &Action,
 ) -> Result<Vec<Watched>, CallError> {
-    let mut kinds: Vec<(Arc<Kind>, Option<String>)> = Vec::new();
-    let mut namespaces = BTreeSet::new();
-    for object in objects(action) {
-        let Some(at) = session.locate(scope, &object).await? else {
-            continue;
-        };
-        namespaces.extend(at.object.namespace.clone());
-        let entry = (at.kind, at.object.namespace);
-        if entry.0.can("watch") && kinds.len() < KINDS && !kinds.contains(&entry) {
-            kinds.push(entry);
-        }
-    }
-    let pods = session.builtin("v1", "Pod").await?;
-    for namespace in &namespaces {
-        let entry = (Arc::clone(&pods), Some(namespace.clone()));
-        if !kinds.contains(&entry) {
-            kinds.push(entry);
-        }
-    }
-    let mut watched = Vec::with_capacity(kinds.len());
-    for (kind, namespace) in kinds {
+    let places = places(session, scope, action).await?;
+    let mut watched = Vec::with_capacity(places.len());
+    for (kind, namespace, names) in places {
         let path = kind.collection(namespace.as_deref());
         // Budgets and what they count are whoever's; everything else of ours carries our label.
         let query = if kind.name == "PodDisruptionBudget" {
@@ -135,7 +182,12 @@ async fn paths(
             Some(seen) => seen,
             None => newest(session, &path, &query).await?,
         };
-        watched.push(Watched { path, query, from });
+        watched.push(Watched {
+            path,
+            query,
+            from,
+            names,
+        });
     }
     Ok(watched)
 }
@@ -148,27 +200,53 @@ async fn newest(session: &Session, path: &str, query: &str) -> Result<String, Ca
     Ok(json::text(&page, "/metadata/resourceVersion").to_owned())
 }
 
-async fn first_event(session: &Session, paths: Vec<Watched>, at_most: Duration) {
+async fn first_event(session: &Session, action: &Action, paths: Vec<Watched>, at_most: Duration) {
+    let (tell, mut told) = mpsc::channel(QUEUE);
     let mut watches: FuturesUnordered<_> = paths
         .into_iter()
-        .map(|watched| event(session, watched, at_most).boxed())
+        .map(|watched| follow(session, action, watched, at_most, tell.clone()).boxed())
         .collect();
-    // Whichever ends first: an event, a cut connection or a refusal; the caller looks again in each case.
-    match watches.next().await {
-        Some(Err(error)) => {
-            tracing::debug!(%error, "a watch was not possible");
-            tokio::time::sleep(BLIND).await;
+    drop(tell);
+    let heard = async {
+        if told.recv().await == Some(News::Something) {
+            // Events come in swarms; one look serves them all, unless one says that it is time.
+            let decisive = async { while told.recv().await == Some(News::Something) {} };
+            if tokio::time::timeout(SWARM, decisive).await.is_err() {
+                tracing::trace!("nothing decisive followed");
+            }
         }
-        // Events come in swarms; one look serves them all.
-        Some(Ok(())) => tokio::time::sleep(SWARM).await,
-        None => {}
+    };
+    let ended = async {
+        while let Some(end) = watches.next().await {
+            match end {
+                // Its time is over, or the connection was cut: the caller looks again.
+                Ok(()) => return,
+                Err(error) => tracing::debug!(%error, "a watch was not possible"),
+            }
+        }
+        tokio::time::sleep(BLIND).await;
+    };
+    tokio::select! {
+        () = heard => {}
+        () = ended => {}
     }
 }
 
-/// Waits for the first event of a watch, or its end.
-async fn event(session: &Session, watched: Watched, at_most: Duration) -> Result<(), CallError> {
+/// Tells of each event of a watch, until its end.
+async fn follow(
+    session: &Session,
+    action: &Action,
+    watched: Watched,
+    at_most: Duration,
+    tell: mpsc::Sender<News>,
+) -> Result<(), CallError> {
     let seconds = at_most.as_secs().max(1);
-    let Watched { path, query, from } = watched;
+    let Watched {
+        path,
+        query,
+        from,
+        names,
+    } = watched;
     let path = format!(
         "{path}?watch=true&allowWatchBookmarks=true&timeoutSeconds={seconds}&resourceVersion={}{query}",
         encode(&from)
@@ -183,7 +261,8 @@ async fn event(session: &Session, watched: Watched, at_most: Duration) -> Result
             }
             let event: Value = serde_json::from_slice(&line).unwrap_or(Value::Null);
             line.clear();
-            if event["type"] != "BOOKMARK" {
+            if event["type"] != "BOOKMARK" && tell.send(news(action, &names, &event)).await.is_err()
+            {
                 return Ok(());
             }
         }
@@ -192,6 +271,24 @@ async fn event(session: &Session, watched: Watched, at_most: Duration) -> Result
         }
     }
     Ok(())
+}
+
+fn news(action: &Action, names: &BTreeSet<String>, event: &Value) -> News {
+    let object = &event["object"];
+    let is_ours = names.contains(json::name(object));
+    let awaits_ready = matches!(action, Action::AwaitReady { .. });
+    let is_decisive = match json::text(event, "/type") {
+        "ADDED" | "MODIFIED" if json::text(object, "/kind") == "EndpointSlice" => true,
+        "ADDED" | "MODIFIED" => awaits_ready && is_ours && judge(object) == Readiness::Ready,
+        "DELETED" => !awaits_ready && is_ours,
+        // An expired version (410), or what is no event at all.
+        _ => true,
+    };
+    if is_decisive {
+        News::Decisive
+    } else {
+        News::Something
+    }
 }
 
 async fn next(body: &mut Body) -> Result<Option<bytes::Bytes>, CallError> {
