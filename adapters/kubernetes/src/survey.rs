@@ -104,10 +104,10 @@ async fn look(
     in_the_way.extend(missing(session, scope, &found, &brought, &namespaces).await?);
     in_the_way.extend(scalers.map_err(cluster)?);
     in_the_way.extend(found.iter().filter_map(|item| foreign(scope, item)));
-    let mut recreate = vec![None; found.len()];
+    let mut runs = vec![dry_run::DryRun::default(); found.len()];
     // A dry-run that may not be made, or into a place that does not exist, would only say so again.
     if !request.skip_dry_run && in_the_way.is_empty() {
-        recreate = dry_run::all(session, scope, &found, &namespaces, &mut in_the_way).await?;
+        runs = dry_run::all(session, scope, &found, &namespaces, &mut in_the_way).await?;
     }
     let reads = reads?;
     let vnfcs = vnfcs.map_err(|e| e.reading("Pod"))?;
@@ -116,8 +116,8 @@ async fn look(
     }
     let items = found
         .iter()
-        .zip(recreate)
-        .map(|(item, why)| surveyed(scope, item, why))
+        .zip(runs)
+        .map(|(item, run)| surveyed(scope, item, run))
         .collect();
     Ok(SurveyOutcome::Clear(Survey {
         cluster_uid,
@@ -457,7 +457,7 @@ fn foreign(scope: &Scope, found: &Found<'_>) -> Option<Obstacle> {
     not_ours(&found.at, live).obstacles().pop()
 }
 
-fn surveyed(scope: &Scope, found: &Found<'_>, needs_recreate: Option<String>) -> Surveyed {
+fn surveyed(scope: &Scope, found: &Found<'_>, run: dry_run::DryRun) -> Surveyed {
     let recorded = found.item.recorded_uid.as_ref();
     Surveyed {
         object: found.at.object.clone(),
@@ -468,7 +468,8 @@ fn surveyed(scope: &Scope, found: &Found<'_>, needs_recreate: Option<String>) ->
             recorded,
             Some(&found.item.manifest),
         ),
-        needs_recreate,
+        needs_recreate: run.needs_recreate,
+        unchanged: run.unchanged,
     }
 }
 
@@ -530,6 +531,7 @@ async fn read_one(
             kind,
             pre: PreState::Absent,
             needs_recreate: None,
+            unchanged: false,
         });
     };
     let live = if at.kind.facts().create_only {
@@ -542,5 +544,6 @@ async fn read_one(
         kind: at.kind.facts(),
         object: at.object,
         needs_recreate: None,
+        unchanged: false,
     })
 }

@@ -83,6 +83,8 @@ pub struct Surveyed {
     pub pre: PreState,
     /// The plan must replace it instead of changing it (an immutable field differs): why.
     pub needs_recreate: Option<String>,
+    /// The dry-run said that applying it changes nothing.
+    pub unchanged: bool,
 }
 
 /// What a survey found.

@@ -163,6 +163,7 @@ impl Cluster {
             },
             pre,
             needs_recreate: None,
+            unchanged: false,
         }
     }
 
