@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::clocks::Clocks;
+use crate::vnf_instance::VnfProduct;
 
 pub use flavour::{Aspect, Flavour, InstantiationLevel, LevelTarget, Vdu};
 pub use sensitive::{is_listed, is_sensitive};
@@ -66,6 +67,30 @@ pub struct Vnfd {
 }
 
 impl Vnfd {
+    /// What stands for a descriptor that cannot be read, where only the record of the instance is worked on: it
+    /// allows no flavour and sets no clock. `sensitive` are the names of parameters to be taken for secret.
+    #[must_use]
+    pub fn unreadable(product: &VnfProduct, sensitive: Vec<String>) -> Self {
+        Self {
+            vnfd_id: product.vnfd_id.as_str().to_owned(),
+            provider: product.vnf_provider.clone(),
+            product_name: product.vnf_product_name.clone(),
+            software_version: product.vnf_software_version.clone(),
+            descriptor_version: product.vnfd_version.clone(),
+            product_info_name: None,
+            vnfm_info: Vec::new(),
+            localization_languages: Vec::new(),
+            default_localization_language: None,
+            flavours: BTreeMap::new(),
+            default_flavour: FlavourId::new(),
+            metadata: Map::new(),
+            extensions: Map::new(),
+            vnf_configurable_properties: Map::new(),
+            sensitive,
+            clocks: Clocks::default(),
+        }
+    }
+
     /// The flavour of that name.
     ///
     /// # Errors

@@ -13,6 +13,7 @@ use cairn_domain::secret::SecretRef;
 use cairn_domain::vnf_instance::VnfInstance;
 use cairn_domain::vnfd::Vnfd;
 use serde_json::{Map, Value};
+use tracing::warn;
 
 impl Executor {
     pub(super) async fn start_operation(
@@ -29,7 +30,7 @@ impl Executor {
         instance
             .check(operation, changes_vnfd)
             .map_err(|r| refused(r.into()))?;
-        let vnfd = self.vnfd_of(&instance).await?;
+        let vnfd = self.vnfd_for(operation, &instance, body).await?;
         let mut body = body.clone();
         let ids = &self.ports.ids;
         let secrets = seal_request(&mut body, &vnfd.sensitive, &mut || SecretRef(ids.fresh()));
@@ -67,6 +68,25 @@ impl Executor {
             ..self.keyed(caller, request, &accepted)
         };
         self.write(session.into_unit(unit), accepted).await
+    }
+
+    /// The descriptor, or what stands for it where the operation works on the record alone: a VNF must not be there
+    /// for ever because its package cannot be read any more.
+    async fn vnfd_for(
+        &self,
+        operation: Operation,
+        instance: &VnfInstance,
+        body: &Map<String, Value>,
+    ) -> Result<Vnfd, CommandError> {
+        match self.vnfd_of(instance).await {
+            Err(CommandError::Port(PortError::Corrupt(why)))
+                if operation == Operation::Terminate =>
+            {
+                warn!(vnf_instance.id = %instance.id, %why, "terminating without the descriptor");
+                Ok(Vnfd::unreadable(&instance.product, secret_names(body)))
+            }
+            other => other,
+        }
     }
 
     async fn vnfd_of(&self, instance: &VnfInstance) -> Result<Vnfd, CommandError> {
@@ -143,6 +163,17 @@ impl Executor {
             .await
             .map_err(invalid)
     }
+}
+
+/// Every parameter that is not read here: which of them are secret only the descriptor could say.
+fn secret_names(body: &Map<String, Value>) -> Vec<String> {
+    let given = body.get("additionalParams").and_then(Value::as_object);
+    given
+        .into_iter()
+        .flat_map(Map::keys)
+        .filter(|name| !matches!(name.as_str(), "namespace" | "lcm-kubernetes-def-files"))
+        .cloned()
+        .collect()
 }
 
 /// TERMINATE and HEAL work on what INSTANTIATE made, in its order.

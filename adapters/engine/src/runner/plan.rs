@@ -3,6 +3,7 @@
 use super::work::{Backoff, Stop, Work};
 use crate::bodies::Keeper;
 use crate::unit::Session;
+use cairn_domain::ids::VnfPkgId;
 use cairn_domain::lcm_op_occ::{VnfLcmOpOcc, VnfLcmOpOccCommand as Command};
 use cairn_domain::object::Uid;
 use cairn_domain::operation::Params;
@@ -188,18 +189,31 @@ impl Work {
             Err(problem) => return Ok(Err(problem)),
         };
         let pkg = &instance.product.vnf_pkg_id;
-        let record = self.read(|| self.runner.ports.packages.get(pkg)).await?;
+        let digest = self.read(|| self.package_digest(pkg)).await?;
         Ok(Ok(Scope {
             access,
             instance: instance.id.clone(),
             operation: op.id.clone(),
             known_operations: instance.operations.clone(),
             recorded_uids: recorded_uids(instance, op),
-            package_digest: record.and_then(|r| r.checksum).unwrap_or_default(),
+            package_digest: digest,
             namespace,
             take_over: op.additional.take_over,
             look_only: false,
         }))
+    }
+
+    /// The digest that objects are marked with; none where the package cannot be read. What needs its content has
+    /// said so by then.
+    async fn package_digest(&self, pkg: &VnfPkgId) -> PortResult<String> {
+        match self.runner.ports.packages.get(pkg).await {
+            Ok(record) => Ok(record.and_then(|r| r.checksum).unwrap_or_default()),
+            Err(PortError::Corrupt(why)) => {
+                warn!(%pkg, %why, "the package cannot be read");
+                Ok(String::new())
+            }
+            Err(failed) => Err(failed),
+        }
     }
 
     /// A session whose operation is still where it was when the call began.
