@@ -9,7 +9,7 @@
 //! | evict | nothing | the workload has made another pod |
 
 use super::event::UndoStep;
-use super::plan::{Action, STEP_VERSION, Step, Undo};
+use super::plan::{Action, STEP_VERSION, Step, StepState, Undo};
 use super::{StepLog, VnfLcmOpOcc};
 use crate::object::{Body, ObjectRef, Uid};
 use crate::operation::Operation;
@@ -25,6 +25,7 @@ pub fn list(op: &VnfLcmOpOcc) -> Vec<UndoStep> {
         list.extend(
             group
                 .into_iter()
+                .filter(|(index, log)| is_to_be_undone(op, *index, log))
                 .filter_map(|(index, log)| undo_of(op, index, log, wave)),
         );
         if list.len() > before {
@@ -70,10 +71,13 @@ fn waves_backwards(steps: &[StepLog]) -> Vec<Vec<(usize, &StepLog)>> {
         .collect()
 }
 
+/// What may be in effect. Was all applied and the cluster is still not as before, then somebody changed it since:
+/// all is applied again. The same state twice is one state, and what is gone is gone.
+fn is_to_be_undone(op: &VnfLcmOpOcc, index: usize, log: &StepLog) -> bool {
+    log.in_effect || log.touched && has_differed(op) && !op.was_refused(index)
+}
+
 fn undo_of(op: &VnfLcmOpOcc, index: usize, log: &StepLog, wave: u32) -> Option<UndoStep> {
-    if !log.in_effect {
-        return None;
-    }
     let object = log.step.action.object()?.clone();
     let action = match &log.step.undo {
         Undo::Delete => Action::Delete {
@@ -103,6 +107,14 @@ fn undo_of(op: &VnfLcmOpOcc, index: usize, log: &StepLog, wave: u32) -> Option<U
             action,
             undo: Undo::Nothing,
         },
+    })
+}
+
+/// Whether the rollback before found a difference at its end.
+fn has_differed(op: &VnfLcmOpOcc) -> bool {
+    op.undo.iter().any(|log| {
+        matches!(log.undo.step.action, Action::Verify { .. })
+            && matches!(log.state, StepState::Failed { .. })
     })
 }
 

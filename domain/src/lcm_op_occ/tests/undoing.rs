@@ -327,6 +327,31 @@ fn a_partial_rollback_goes_on_with_what_is_open() {
     assert_eq!(story.world.cluster.names(), Vec::<String>::new());
 }
 
+/// Was everything applied and the cluster is not as before all the same, the next rollback applies it again.
+#[test]
+fn a_rollback_that_found_a_difference_is_made_again() {
+    let story = op().terminate().failed_at(ErrorPoint::InternalProcessing);
+    let mut story = story.rolling_back();
+    let names = undo_names(story.op());
+    let verify = names
+        .iter()
+        .find(|name| name.starts_with("verify"))
+        .unwrap();
+    story.world.cluster.refuse(verify, "call", "Invalid", 1);
+    assert_eq!(story.world.go_on(), OperationState::FailedTemp);
+    let applied = |story: &OpStory| {
+        undo_names(story.op())
+            .into_iter()
+            .filter(|name| name.starts_with("apply"))
+            .count()
+    };
+    let first = applied(&story);
+    assert!(first > 1);
+    let mut story = story.rolling_back();
+    assert_eq!(applied(&story), first);
+    assert_eq!(story.world.go_on(), OperationState::RolledBack);
+}
+
 #[test]
 fn a_retry_after_a_partial_rollback_runs_again_what_was_undone() {
     for (kind, story) in OpStory::every_kind() {
