@@ -55,6 +55,7 @@ fn announce_instance(event: &Instance) -> Option<Announcement> {
         | Instance::Instantiated { .. }
         | Instance::Scaled { .. }
         | Instance::Healed { .. }
+        | Instance::VnfPackageChanged { .. }
         | Instance::Terminated { .. }
         | Instance::LeftoversRecorded { .. }
         | Instance::ObjectsObserved { .. }

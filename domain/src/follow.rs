@@ -38,7 +38,7 @@ pub fn follow(
             remains: Remains {
                 leftovers: op.leftovers(),
                 gone: op.gone(),
-                objects: op.objects(),
+                objects: op.known_objects(),
                 cluster_uid: op.plan.as_ref().map(|plan| plan.cluster_uid.clone()),
             },
         }),
@@ -46,7 +46,7 @@ pub fn follow(
             at: *at,
             op: id,
             vnfcs: inventory.clone(),
-            objects: op.objects(),
+            objects: op.known_objects(),
         }),
         Event::OperationCompleted { at, .. } => Some(VnfInstanceCommand::Complete {
             at: *at,
@@ -81,7 +81,7 @@ pub fn follow(
 
 fn claim(at: Timestamp, op: VnfLcmOpOccId, params: &Params) -> VnfInstanceCommand {
     let overlay = match params {
-        Params::Instantiate { info, .. } => info.clone(),
+        Params::Instantiate { info, .. } | Params::ChangeVnfpkg { info, .. } => info.clone(),
         Params::Scale { .. }
         | Params::ScaleToLevel { .. }
         | Params::Heal { .. }
@@ -90,12 +90,22 @@ fn claim(at: Timestamp, op: VnfLcmOpOccId, params: &Params) -> VnfInstanceComman
     };
     let changes_vnfd =
         matches!(params, Params::ModifyInfo { changes } if changes.contains_key("vnfdId"));
+    let vnf_pkg_id = match params {
+        Params::ChangeVnfpkg { product, .. } => Some(product.vnf_pkg_id.clone()),
+        Params::Instantiate { .. }
+        | Params::Scale { .. }
+        | Params::ScaleToLevel { .. }
+        | Params::Heal { .. }
+        | Params::ModifyInfo { .. }
+        | Params::Terminate { .. } => None,
+    };
     VnfInstanceCommand::Claim {
         at,
         op,
         operation: params.operation(),
         overlay,
         changes_vnfd,
+        vnf_pkg_id,
     }
 }
 
@@ -130,6 +140,15 @@ fn effect(op: &VnfLcmOpOcc, product: Option<&VnfProduct>) -> Effect {
             } else {
                 Vec::new()
             },
+        },
+        Params::ChangeVnfpkg {
+            product, levels, ..
+        } => Effect::PackageChanged {
+            product: product.clone(),
+            levels: levels.clone(),
+            vnfcs,
+            objects: op.objects(),
+            def_files: op.additional.def_files.clone(),
         },
         Params::ModifyInfo { changes } => Effect::InfoModified {
             changes: changes.clone(),

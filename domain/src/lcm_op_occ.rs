@@ -190,6 +190,14 @@ impl VnfLcmOpOcc {
             .map_or_else(Vec::new, |plan| plan.objects.clone())
     }
 
+    /// The same, and those that it removes.
+    #[must_use]
+    pub fn known_objects(&self) -> Vec<ManagedObject> {
+        let mut known = self.objects();
+        known.extend(self.plan.iter().flat_map(|plan| plan.removed.clone()));
+        known
+    }
+
     /// What this operation may have left in the cluster: objects it applied or may have applied, or, of a
     /// TERMINATE, objects that it has not seen gone.
     #[must_use]
@@ -277,9 +285,12 @@ impl VnfLcmOpOcc {
 
     /// The UID of an object of the plan, as it is known now.
     pub(crate) fn uid_of(&self, object: &ObjectRef) -> Option<Uid> {
-        let planned = self.plan.as_ref().map_or(&[][..], |plan| &plan.objects);
-        planned
+        let planned = self
+            .plan
             .iter()
+            .flat_map(|plan| plan.objects.iter().chain(&plan.removed));
+        planned
+            .into_iter()
             .find(|managed| managed.object.is(object))?
             .uid
             .clone()

@@ -1,6 +1,7 @@
 //! Operations, their states, and what was asked of them.
 
 use crate::clocks::Clocks;
+use crate::vnf_instance::VnfProduct;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -18,6 +19,8 @@ pub enum Operation {
     ScaleToLevel,
     /// Replaces VNFCs and restores objects.
     Heal,
+    /// Changes the VNF to another version of its package.
+    ChangeVnfpkg,
     /// Changes the record of the instance (PATCH).
     ModifyInfo,
     /// Removes the VNF's objects.
@@ -26,11 +29,12 @@ pub enum Operation {
 
 impl Operation {
     /// All operations.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Instantiate,
         Self::Scale,
         Self::ScaleToLevel,
         Self::Heal,
+        Self::ChangeVnfpkg,
         Self::ModifyInfo,
         Self::Terminate,
     ];
@@ -43,6 +47,7 @@ impl Operation {
             Self::Scale => "SCALE",
             Self::ScaleToLevel => "SCALE_TO_LEVEL",
             Self::Heal => "HEAL",
+            Self::ChangeVnfpkg => "CHANGE_VNFPKG",
             Self::ModifyInfo => "MODIFY_INFO",
             Self::Terminate => "TERMINATE",
         }
@@ -285,6 +290,19 @@ pub enum Params {
         /// `cause`, as given.
         cause: Option<String>,
     },
+    /// `CHANGE_VNFPKG`.
+    ChangeVnfpkg {
+        /// What the VNF is an instance of after it.
+        product: VnfProduct,
+        /// The levels carried over to the new VNFD.
+        levels: Levels,
+        /// vimConnectionInfo, extensions, vnfConfigurableProperties of the request, over the initial values that
+        /// the new VNFD declares and the instance does not have yet (sealed).
+        info: Map<String, Value>,
+        /// `vdu_params`: the VDUs whose workloads are changed; absent: all.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        vdus: Option<Vec<String>>,
+    },
     /// `MODIFY_INFO`.
     ModifyInfo {
         /// The merge patch (sealed).
@@ -308,6 +326,7 @@ impl Params {
             Self::Scale { .. } => Operation::Scale,
             Self::ScaleToLevel { .. } => Operation::ScaleToLevel,
             Self::Heal { .. } => Operation::Heal,
+            Self::ChangeVnfpkg { .. } => Operation::ChangeVnfpkg,
             Self::ModifyInfo { .. } => Operation::ModifyInfo,
             Self::Terminate { .. } => Operation::Terminate,
         }

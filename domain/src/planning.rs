@@ -7,9 +7,11 @@
 //! | SCALE, `SCALE_TO_LEVEL` | set replicas of each VDU whose number changes | await ready, inventory |
 //! | HEAL of VNFCs | evict them, in one wave | await their replacement, inventory |
 //! | HEAL of all | apply each recorded manifest, then evict all pods | await ready, inventory |
+//! | `CHANGE_VNFPKG` | apply each manifest that changes something, then delete what only the old package has | await ready, await gone, inventory |
 //! | TERMINATE | delete in reverse order | await gone |
 
 mod ask;
+mod change;
 mod order;
 mod recheck;
 mod steps;
@@ -41,7 +43,7 @@ pub struct Inputs<'a> {
     pub op: &'a VnfLcmOpOcc,
     /// Its instance.
     pub instance: &'a VnfInstance,
-    /// The manifests of the package, for INSTANTIATE.
+    /// The manifests of the package, for INSTANTIATE; of the new one, for `CHANGE_VNFPKG`.
     pub manifests: &'a [Manifest],
     /// The recorded manifests of the instance's objects, read from the blob store, in the order of
     /// [`Inputs::owned`]; for HEAL of all.
@@ -61,7 +63,7 @@ impl<'a> Inputs<'a> {
     /// The same, with what this operation has learnt of their UIDs.
     #[must_use]
     pub fn known(&self) -> Vec<ManagedObject> {
-        let learnt = self.op.objects();
+        let learnt = self.op.known_objects();
         let uid_now = |owned: &ManagedObject| {
             let found = learnt.iter().find(|known| known.object.is(&owned.object));
             found.map_or_else(|| owned.uid.clone(), |known| known.uid.clone())
@@ -73,6 +75,19 @@ impl<'a> Inputs<'a> {
                 ..owned.clone()
             })
             .collect()
+    }
+
+    /// The same, and what a given-up change left beside them.
+    #[must_use]
+    pub fn all(&self) -> Vec<ManagedObject> {
+        let mut all = self.known();
+        let strays = self.instance.instantiated.as_ref();
+        all.extend(
+            strays
+                .into_iter()
+                .flat_map(|_| self.instance.leftovers.clone()),
+        );
+        all
     }
 
     /// The wave of an object: in the order that INSTANTIATE named the manifests in, or by its kind.

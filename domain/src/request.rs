@@ -8,10 +8,21 @@ use crate::operation::{AdditionalParams, Leftovers, Levels, Operation, Params};
 use crate::problem::Problem;
 use crate::secret::{SealedSecret, SecretRef, seal};
 use crate::vim::{VimConnectionInfo, seal_vims};
-use crate::vnf_instance::{Standing, VnfInstance};
+use crate::vnf_instance::{Standing, VnfInstance, VnfProduct};
 use crate::vnfd::{Flavour, LevelTarget, OutOfRange, Vnfd, is_listed, is_sensitive};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
+
+mod change_vnfpkg;
+
+/// The package that an operation works with: that of the instance, or the one that it is changed to.
+#[derive(Clone, Copy, Debug)]
+pub struct Package<'a> {
+    /// What an instance of it takes from it.
+    pub product: &'a VnfProduct,
+    /// Its descriptor.
+    pub vnfd: &'a Vnfd,
+}
 
 /// Members of a request that are laid over the record of the instance.
 const OVERLAID: [&str; 3] = [
@@ -57,14 +68,16 @@ pub fn seal_request(
 pub fn resolve(
     operation: Operation,
     instance: &VnfInstance,
-    vnfd: &Vnfd,
+    package: Package<'_>,
     body: &Map<String, Value>,
 ) -> Result<(Params, AdditionalParams), Problem> {
+    let vnfd = package.vnfd;
     let params = match operation {
         Operation::Instantiate => instantiate(vnfd, body)?,
         Operation::Scale => scale(instance, vnfd, body)?,
         Operation::ScaleToLevel => scale_to_level(instance, vnfd, body)?,
         Operation::Heal => heal(instance, body)?,
+        Operation::ChangeVnfpkg => change_vnfpkg::resolve(instance, package, body)?,
         Operation::ModifyInfo => modify(body)?,
         Operation::Terminate => terminate(body)?,
     };

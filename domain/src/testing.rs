@@ -15,7 +15,8 @@ mod world;
 
 pub use cluster::{Cluster, Thing};
 pub use fixture::{
-    T0, caller, deployment, instantiate_params, levels, manifest, manifests, product, vnfd,
+    T0, caller, change_params, deployment, instantiate_params, levels, manifest, manifests,
+    next_levels, next_manifests, next_product, product, vnfd,
 };
 pub use history::{InstanceStory, OpStory, instance, op};
 pub use rules::{Given, Recorded, When, given};

@@ -135,6 +135,8 @@ pub struct Claim {
     pub phase: ClaimPhase,
     /// What it lays over the changeable part; kept when it completes or is given up, dropped when undone.
     pub overlay: Map<String, Value>,
+    /// The package that it changes to.
+    pub vnf_pkg_id: Option<VnfPkgId>,
 }
 
 /// State of an instance: the fold of its events.
@@ -160,7 +162,7 @@ pub struct VnfInstance {
     pub claim: Option<Claim>,
     /// A `MODIFY_INFO` beside a halted operation.
     pub beside: Option<VnfLcmOpOccId>,
-    /// What given-up operations left in the cluster while it is not instantiated.
+    /// What given-up operations left in the cluster and is no part of the VNF.
     pub leftovers: Vec<ManagedObject>,
     /// The cluster that holds the leftovers.
     pub leftovers_cluster: Option<String>,
@@ -192,7 +194,10 @@ impl VnfInstance {
                 Provisioning::DeleteFail,
                 Provisioning::Available,
             ),
-            Operation::Scale | Operation::ScaleToLevel | Operation::Heal => (
+            Operation::Scale
+            | Operation::ScaleToLevel
+            | Operation::Heal
+            | Operation::ChangeVnfpkg => (
                 Provisioning::Updating,
                 Provisioning::UpdateFail,
                 Provisioning::Active,
@@ -241,9 +246,10 @@ impl VnfInstance {
         self.may_begin(operation, changes_vnfd)
     }
 
-    /// The packages that it needs.
+    /// The packages that it needs: its own, and the one that it is being changed to.
     pub fn packages(&self) -> impl Iterator<Item = &VnfPkgId> {
-        std::iter::once(&self.product.vnf_pkg_id)
+        let next = self.claim.as_ref().and_then(|c| c.vnf_pkg_id.as_ref());
+        std::iter::once(&self.product.vnf_pkg_id).chain(next)
     }
 
     /// The VNFD it is an instance of.

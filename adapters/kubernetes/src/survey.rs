@@ -333,6 +333,15 @@ async fn needs(
             &object.to_string(),
         );
     }
+    // What is read beside manifests is removed.
+    if !request.skip_dry_run {
+        for (object, _) in &request.reads {
+            if let Some(at) = session.locate(scope, object).await? {
+                let namespace = at.object.namespace.as_deref();
+                needs.managing(&at.kind, namespace, &object.to_string());
+            }
+        }
+    }
     for at in scaled {
         needs.scaling(
             &at.kind,

@@ -2,6 +2,7 @@
 
 mod api_versions;
 mod cancel;
+mod change_vnfpkg;
 mod create;
 mod delete;
 mod fail;
@@ -61,6 +62,10 @@ pub(crate) fn routes() -> Router<App> {
             post(scale_to_level::scale_to_level),
         )
         .route(&format!("{instance}/heal"), post(heal::heal))
+        .route(
+            &format!("{instance}/change_vnfpkg"),
+            post(change_vnfpkg::change_vnfpkg),
+        )
         .route(&format!("{instance}/terminate"), post(terminate::terminate))
         .route("/v2/vnf_lcm_op_occs", get(list::vnf_lcm_op_occs))
         .route(op_occ, get(read::vnf_lcm_op_occ))

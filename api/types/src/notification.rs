@@ -4,7 +4,7 @@
 use crate::link::Link;
 use crate::problem_details::ProblemDetails;
 use crate::public_url::PublicUrl;
-use crate::vnf_lcm_op_occ::{AffectedVnfcDto, changed_info};
+use crate::vnf_lcm_op_occ::{AffectedVnfcDto, changed_by_package, changed_info};
 use cairn_domain::announce::NotificationStatus;
 use cairn_domain::history::{Envelope, StreamId};
 use cairn_domain::ids::VnfInstanceId;
@@ -88,6 +88,8 @@ struct Occurrence {
     #[serde(skip_serializing_if = "Option::is_none")]
     changed_info: Option<Map<String, Value>>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    modifications_triggered_by_vnf_pkg_change: Option<Map<String, Value>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<ProblemDetails>,
 }
 
@@ -147,6 +149,7 @@ fn occurrence(
         verbosity,
         affected_vnfcs: Some(affected).filter(|affected| in_full && !affected.is_empty()),
         changed_info: changed_info(op).filter(|_| in_full),
+        modifications_triggered_by_vnf_pkg_change: changed_by_package(op).filter(|_| in_full),
         error: op
             .error_shown()
             .filter(|_| failed)

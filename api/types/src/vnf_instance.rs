@@ -55,6 +55,9 @@ struct Links {
     scale_to_level: Option<Link>,
     #[serde(skip_serializing_if = "Option::is_none")]
     heal: Option<Link>,
+    /// SOL003 3.7.1 has it, 3.3.1 forgot it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    change_current_vnf_pkg: Option<Link>,
 }
 
 /// `instantiatedVnfInfo`, present exactly while INSTANTIATED.
@@ -159,6 +162,7 @@ fn links(instance: &VnfInstance, url: &PublicUrl) -> Links {
         scale: task(Operation::Scale, "scale"),
         scale_to_level: task(Operation::ScaleToLevel, "scale_to_level"),
         heal: task(Operation::Heal, "heal"),
+        change_current_vnf_pkg: task(Operation::ChangeVnfpkg, "change_vnfpkg"),
         myself: Link::to(myself),
     }
 }

@@ -35,6 +35,8 @@ pub struct VnfLcmOpOccDto {
     resource_changes: Option<ResourceChanges>,
     #[serde(skip_serializing_if = "Option::is_none")]
     changed_info: Option<Map<String, Value>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    modifications_triggered_by_vnf_pkg_change: Option<Map<String, Value>>,
     #[serde(rename = "_links")]
     links: Links,
 }
@@ -128,13 +130,26 @@ impl VnfLcmOpOccDto {
                 affected_vnfcs: affected,
             }),
             changed_info: changed_info(op),
+            modifications_triggered_by_vnf_pkg_change: changed_by_package(op),
             links: Links::of(op, url),
         }
     }
 }
 
-/// `changedInfo`, absent where nothing can be told.
+/// `changedInfo`, absent where nothing can be told; of a change of the package the other one says it.
 pub(crate) fn changed_info(op: &VnfLcmOpOcc) -> Option<Map<String, Value>> {
+    changed(op).filter(|_| op.operation() != Operation::ChangeVnfpkg)
+}
+
+/// `modificationsTriggeredByVnfPkgChange`: at most one of the two is present (5.5.2.13). Its type has no
+/// `vimConnectionInfo`.
+pub(crate) fn changed_by_package(op: &VnfLcmOpOcc) -> Option<Map<String, Value>> {
+    let mut changed = changed(op).filter(|_| op.operation() == Operation::ChangeVnfpkg)?;
+    changed.remove("vimConnectionInfo");
+    Some(changed)
+}
+
+fn changed(op: &VnfLcmOpOcc) -> Option<Map<String, Value>> {
     op.changed_info
         .as_ref()
         .map(shown::changed_info)

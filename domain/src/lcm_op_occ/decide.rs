@@ -10,7 +10,9 @@ use crate::ids::GrantId;
 use crate::operation::{CancelMode, ErrorPoint, Operation, OperationState, Params};
 use crate::problem::Problem;
 use crate::time::Timestamp;
+use crate::vnf_instance::VnfProduct;
 use crate::waits::WaitClass;
+use serde_json::{Map, Value};
 
 /// Turns a command into facts, or refuses it.
 ///
@@ -470,10 +472,12 @@ impl VnfLcmOpOcc {
             Operation::Instantiate
             | Operation::Scale
             | Operation::ScaleToLevel
-            | Operation::Heal => self.inventory().map(<[Vnfc]>::to_vec),
+            | Operation::Heal
+            | Operation::ChangeVnfpkg => self.inventory().map(<[Vnfc]>::to_vec),
         };
         let changed_info = match &self.params {
             Params::ModifyInfo { changes } => Some(changes.clone()),
+            Params::ChangeVnfpkg { product, info, .. } => Some(changed_with(product, info)),
             Params::Instantiate { .. }
             | Params::Scale { .. }
             | Params::ScaleToLevel { .. }
@@ -530,6 +534,21 @@ impl VnfLcmOpOcc {
         }
         vec![Event::RetryAdvised { at, reason }]
     }
+}
+
+/// What a change of the package changes in the record (SOL003 `VnfInfoModifications`).
+fn changed_with(product: &VnfProduct, info: &Map<String, Value>) -> Map<String, Value> {
+    let mut changed = info.clone();
+    for (name, value) in [
+        ("vnfdId", product.vnfd_id.as_str()),
+        ("vnfProvider", &product.vnf_provider),
+        ("vnfProductName", &product.vnf_product_name),
+        ("vnfSoftwareVersion", &product.vnf_software_version),
+        ("vnfdVersion", &product.vnfd_version),
+    ] {
+        changed.insert(name.to_owned(), value.into());
+    }
+    changed
 }
 
 fn same_step(old: &Step, new: &Step) -> bool {

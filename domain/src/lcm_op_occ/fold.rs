@@ -42,6 +42,7 @@ fn started(event: &Event) -> Option<VnfLcmOpOcc> {
         | Params::Scale { .. }
         | Params::ScaleToLevel { .. }
         | Params::Heal { .. }
+        | Params::ChangeVnfpkg { .. }
         | Params::Terminate { .. } => OperationState::Starting,
     };
     Some(VnfLcmOpOcc {
@@ -296,6 +297,7 @@ impl VnfLcmOpOcc {
             .is_some_and(|log| matches!(log.step.undo, Undo::Recreate { .. }))
         {
             self.learn(object, None);
+            self.rebind(step, None);
         }
     }
 
@@ -318,7 +320,10 @@ impl VnfLcmOpOcc {
             log.in_effect = false;
         });
         match outcome {
-            Outcome::Applied { uid, .. } => self.learn(object, Some(uid)),
+            Outcome::Applied { uid, .. } => {
+                self.learn(object, Some(uid));
+                self.rebind(step, Some(uid));
+            }
             Outcome::Deleted { .. } => self.learn(object, None),
             Outcome::Created
             | Outcome::ReplicasSet { .. }
@@ -335,11 +340,18 @@ impl VnfLcmOpOcc {
     /// it goes by that.
     fn learn(&mut self, object: Option<ObjectRef>, uid: Option<&Uid>) {
         let Some(object) = object else { return };
-        let planned = self.plan.iter_mut().flat_map(|plan| &mut plan.objects);
+        let planned = self
+            .plan
+            .iter_mut()
+            .flat_map(|plan| plan.objects.iter_mut().chain(&mut plan.removed));
         for managed in planned.filter(|managed| managed.object.is(&object)) {
             managed.uid = uid.cloned();
         }
-        if self.operation() != Operation::Terminate {
+        let removed = self
+            .plan
+            .as_ref()
+            .is_some_and(|plan| plan.removed.iter().any(|known| known.object.is(&object)));
+        if self.operation() != Operation::Terminate && !removed {
             return;
         }
         for log in &mut self.steps {
@@ -359,6 +371,15 @@ impl VnfLcmOpOcc {
                 _ => {}
             }
         }
+    }
+
+    /// What a deletion is to remove was made again: it has this UID now, or one that is not known.
+    fn rebind(&mut self, step: usize, uid: Option<&Uid>) {
+        self.with_step(step, |log| {
+            if let Action::Delete { uid: known, .. } = &mut log.step.action {
+                *known = uid.cloned();
+            }
+        });
     }
 
     fn ended_with(&mut self, at: Timestamp, problem: &Problem, state: OperationState) {

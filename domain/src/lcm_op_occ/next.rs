@@ -69,7 +69,7 @@ pub(super) fn next_forward(op: &VnfLcmOpOcc) -> Next {
 
 fn open_wave(op: &VnfLcmOpOcc, stage: Stage) -> Option<Vec<usize>> {
     let open = op.steps.iter().enumerate().filter(|(_, log)| {
-        log.step.action.stage() == stage && !matches!(log.state, StepState::Done { .. })
+        log.step.stage() == stage && !matches!(log.state, StepState::Done { .. })
     });
     first_wave(open.map(|(index, log)| (index, log.step.wave)))
 }

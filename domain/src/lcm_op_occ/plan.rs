@@ -181,10 +181,14 @@ pub enum Action {
 /// When a step has its turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
+    /// Between points 2 and 3, once the plan is fixed.
+    Start,
     /// Between points 3 and 4.
     Write,
     /// Between points 4 and 5.
     Settle,
+    /// Between points 5 and 6.
+    End,
 }
 
 /// One step of a plan.
@@ -199,6 +203,37 @@ pub struct Step {
     pub action: Action,
     /// How it is undone.
     pub undo: Undo,
+    /// Why it is to be done, where that is not plain: the field that cannot be changed in place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub because: Option<String>,
+    /// A look that writes after it depend on: it has its turn among them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub gates: bool,
+}
+
+impl Step {
+    /// A step as this binary writes it.
+    #[must_use]
+    pub fn new(wave: u32, action: Action, undo: Undo) -> Self {
+        Self {
+            version: STEP_VERSION,
+            wave,
+            action,
+            undo,
+            because: None,
+            gates: false,
+        }
+    }
+
+    /// When it has its turn.
+    #[must_use]
+    pub fn stage(&self) -> Stage {
+        if self.gates {
+            Stage::Write
+        } else {
+            self.action.stage()
+        }
+    }
 }
 
 /// What an operation will do, all of it.
@@ -217,6 +252,12 @@ pub struct Plan {
     pub levels: Option<Levels>,
     /// Objects of the instance after completion.
     pub objects: Vec<ManagedObject>,
+    /// Objects that were the instance's before, and are no more after completion.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub removed: Vec<ManagedObject>,
+    /// Workloads by VDU before, where they are others: as the inventory of a rollback reads them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub workloads_before: Vec<(String, ObjectRef)>,
     /// What stays behind on purpose, as `Kind/name: why`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<String>,

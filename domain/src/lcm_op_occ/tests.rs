@@ -7,6 +7,7 @@ mod properties;
 mod retrying;
 mod revising;
 mod undoing;
+mod undoing_packages;
 mod waits;
 
 use super::VnfLcmOpOccEvent;

@@ -7,9 +7,13 @@
 //! | delete | apply the recorded state | present with our label is adopted |
 //! | set replicas | set the number read before | the same number twice is one number |
 //! | evict | nothing | the workload has made another pod |
+//!
+//! It is undone backwards, wave by wave; a change of the package in the order of [`package`].
+
+mod package;
 
 use super::event::UndoStep;
-use super::plan::{Action, STEP_VERSION, Step, StepState, Undo};
+use super::plan::{Action, Stage, Step, StepState, Undo};
 use super::{StepLog, VnfLcmOpOcc};
 use crate::object::{Body, ObjectRef, Uid};
 use crate::operation::Operation;
@@ -18,8 +22,19 @@ use crate::operation::Operation;
 /// waits and checks are always made anew.
 #[must_use]
 pub fn list(op: &VnfLcmOpOcc) -> Vec<UndoStep> {
+    let mut list = if op.operation() == Operation::ChangeVnfpkg {
+        package::list(op, 0)
+    } else {
+        backwards(op, 0)
+    };
+    let wave = next_wave(&list, 0);
+    list.extend(settle(op, wave));
+    list
+}
+
+fn backwards(op: &VnfLcmOpOcc, first_wave: u32) -> Vec<UndoStep> {
     let mut list = Vec::new();
-    let mut wave = 0;
+    let mut wave = first_wave;
     for group in waves_backwards(&op.steps) {
         let before = list.len();
         list.extend(
@@ -32,8 +47,20 @@ pub fn list(op: &VnfLcmOpOcc) -> Vec<UndoStep> {
             wave += 1;
         }
     }
-    list.extend(settle(op, wave));
     list
+}
+
+/// The wave after all that is listed.
+fn next_wave(list: &[UndoStep], least: u32) -> u32 {
+    let after = list.iter().map(|undo| undo.step.wave + 1).max();
+    after.map_or(least, |after| after.max(least))
+}
+
+fn check(wave: u32, action: Action) -> UndoStep {
+    UndoStep {
+        undoes: None,
+        step: Step::new(wave, action, Undo::Nothing),
+    }
 }
 
 /// What cannot be undone, as residue `Kind/name: why`.
@@ -54,7 +81,8 @@ pub fn impossible(op: &VnfLcmOpOcc) -> Vec<String> {
 }
 
 fn waves_backwards(steps: &[StepLog]) -> Vec<Vec<(usize, &StepLog)>> {
-    let mut waves: Vec<u32> = steps.iter().map(|log| log.step.wave).collect();
+    let place = |log: &StepLog| (log.step.stage(), log.step.wave);
+    let mut waves: Vec<(Stage, u32)> = steps.iter().map(place).collect();
     waves.sort_unstable();
     waves.dedup();
     waves
@@ -65,7 +93,7 @@ fn waves_backwards(steps: &[StepLog]) -> Vec<Vec<(usize, &StepLog)>> {
                 .iter()
                 .enumerate()
                 .rev()
-                .filter(|(_, log)| log.step.wave == wave)
+                .filter(|(_, log)| place(log) == wave)
                 .collect()
         })
         .collect()
@@ -101,12 +129,7 @@ fn undo_of(op: &VnfLcmOpOcc, index: usize, log: &StepLog, wave: u32) -> Option<U
     };
     Some(UndoStep {
         undoes: Some(index),
-        step: Step {
-            version: STEP_VERSION,
-            wave,
-            action,
-            undo: Undo::Nothing,
-        },
+        step: Step::new(wave, action, Undo::Nothing),
     })
 }
 
@@ -177,7 +200,11 @@ fn settle(op: &VnfLcmOpOcc, first_wave: u32) -> Vec<UndoStep> {
     if !touched.deleted.is_empty() {
         actions.push(Action::AwaitGone {
             objects: touched.deleted.clone(),
-            volumes: op.operation() == Operation::Instantiate,
+            // Only what the operation itself made is deleted, and the volumes that it made with it.
+            volumes: matches!(
+                op.operation(),
+                Operation::Instantiate | Operation::ChangeVnfpkg
+            ),
         });
     }
     let ready: Vec<ObjectRef> = touched
@@ -211,20 +238,17 @@ fn settle(op: &VnfLcmOpOcc, first_wave: u32) -> Vec<UndoStep> {
     }
     (first_wave..)
         .zip(actions)
-        .map(|(wave, action)| UndoStep {
-            undoes: None,
-            step: Step {
-                version: STEP_VERSION,
-                wave,
-                action,
-                undo: Undo::Nothing,
-            },
-        })
+        .map(|(wave, action)| check(wave, action))
         .collect()
 }
 
 fn planned_inventory(op: &VnfLcmOpOcc) -> Option<Action> {
-    let workloads = &op.plan.as_ref()?.workloads;
+    let plan = op.plan.as_ref()?;
+    let workloads = if op.operation() == Operation::ChangeVnfpkg {
+        &plan.workloads_before
+    } else {
+        &plan.workloads
+    };
     Some(Action::TakeInventory {
         workloads: workloads.clone(),
     })

@@ -4,7 +4,7 @@ use super::{Inputs, identity, is_workload};
 use crate::lcm_op_occ::plan::ManagedObject;
 use crate::object::ObjectRef;
 use crate::operation::{Levels, Params};
-use crate::ports::{SurveyItem, SurveyRequest};
+use crate::ports::{Manifest, SurveyItem, SurveyRequest};
 use serde_json::Value;
 
 /// The request of the survey.
@@ -36,8 +36,9 @@ fn of_params(inputs: &Inputs<'_>) -> SurveyRequest {
             skip_dry_run: true,
             ..SurveyRequest::default()
         },
+        Params::ChangeVnfpkg { levels, .. } => change(inputs, levels),
         Params::Terminate { .. } => SurveyRequest {
-            reads: reads(&inputs.known()),
+            reads: reads(&inputs.all()),
             workloads: workloads(inputs),
             skip_dry_run: true,
             ..SurveyRequest::default()
@@ -47,7 +48,41 @@ fn of_params(inputs: &Inputs<'_>) -> SurveyRequest {
 }
 
 fn instantiate(inputs: &Inputs<'_>, levels: &Levels) -> SurveyRequest {
-    let items = inputs
+    let items = described_items(inputs, levels);
+    // Leftovers that no manifest describes are looked at too: they are adopted or removed.
+    SurveyRequest {
+        items,
+        reads: reads(&undescribed(inputs, inputs.known())),
+        ..SurveyRequest::default()
+    }
+}
+
+/// What is only in the old package is looked at too: it is removed.
+fn change(inputs: &Inputs<'_>, levels: &Levels) -> SurveyRequest {
+    SurveyRequest {
+        items: described_items(inputs, levels),
+        reads: reads(&undescribed(inputs, inputs.all())),
+        workloads: workloads(inputs),
+        ..SurveyRequest::default()
+    }
+}
+
+/// What a given-up change left beside the objects of the VNF.
+fn strays(inputs: &Inputs<'_>) -> Vec<ManagedObject> {
+    inputs.all().split_off(inputs.known().len())
+}
+
+/// The objects that none of the manifests describes.
+fn undescribed(inputs: &Inputs<'_>, mut objects: Vec<ManagedObject>) -> Vec<ManagedObject> {
+    objects.retain(|left| {
+        let described = |m: &Manifest| names(&identity(&m.value), &left.object);
+        !inputs.manifests.iter().any(described)
+    });
+    objects
+}
+
+fn described_items(inputs: &Inputs<'_>, levels: &Levels) -> Vec<SurveyItem> {
+    inputs
         .manifests
         .iter()
         .map(|manifest| SurveyItem {
@@ -55,24 +90,7 @@ fn instantiate(inputs: &Inputs<'_>, levels: &Levels) -> SurveyRequest {
             recorded_uid: recorded(inputs, &identity(&manifest.value)),
             manifest: manifest.value.clone(),
         })
-        .collect();
-    // Leftovers that no manifest describes are looked at too: they are adopted or removed.
-    let described = |left: &ManagedObject| {
-        inputs
-            .manifests
-            .iter()
-            .any(|m| names(&identity(&m.value), &left.object))
-    };
-    let others: Vec<ManagedObject> = inputs
-        .known()
-        .into_iter()
-        .filter(|left| !described(left))
-        .collect();
-    SurveyRequest {
-        items,
-        reads: reads(&others),
-        ..SurveyRequest::default()
-    }
+        .collect()
 }
 
 /// Whether a manifest's identity is that of an object, whatever namespace it leaves to the default.
@@ -89,6 +107,7 @@ fn recorded(inputs: &Inputs<'_>, named: &ObjectRef) -> Option<crate::object::Uid
     known
         .iter()
         .chain(inputs.owned())
+        .chain(&inputs.instance.leftovers)
         .find(|o| names(named, &o.object))
         .and_then(|o| o.uid.clone())
 }
@@ -111,6 +130,7 @@ fn heal_all(inputs: &Inputs<'_>) -> SurveyRequest {
         .collect();
     SurveyRequest {
         items,
+        reads: reads(&strays(inputs)),
         workloads: workloads(inputs),
         evicts: true,
         ..SurveyRequest::default()

@@ -1,10 +1,9 @@
 //! The steps of each operation.
 
 use super::ask::{known_cluster, level_replicas, number_changes, workloads};
-use super::{Inputs, Keep, another_cluster, is_workload};
-use crate::lcm_op_occ::plan::{
-    Action, ManagedObject, Plan, PreState, STEP_VERSION, Step, Undo, Vnfc,
-};
+use super::change::{WAVES_EACH, apply_anew, await_gone, is_made_anew, remove};
+use super::{Inputs, Keep, another_cluster, change, is_workload};
+use crate::lcm_op_occ::plan::{Action, ManagedObject, Plan, PreState, Step, Undo, Vnfc};
 use crate::object::{Body, ObjectRef};
 use crate::operation::{Leftovers, Levels, Params};
 use crate::ports::{Survey, Surveyed};
@@ -27,6 +26,9 @@ pub fn plan(inputs: &Inputs<'_>, survey: &Survey, keep: &mut Keep<'_>) -> Result
         }
         Params::Heal { vnfcs, .. } if vnfcs.is_empty() => heal_all(inputs, survey, keep),
         Params::Heal { vnfcs, .. } => heal_some(inputs, survey, vnfcs),
+        Params::ChangeVnfpkg { levels, vdus, .. } => {
+            change::change(inputs, survey, levels, vdus.as_deref(), keep)?
+        }
         Params::Terminate { forceful, .. } => terminate(inputs, survey, *forceful, keep),
         Params::ModifyInfo { .. } => empty(inputs, survey),
     };
@@ -51,7 +53,7 @@ pub fn check_cluster(inputs: &Inputs<'_>, survey: &Survey) -> Result<(), Problem
     }
 }
 
-fn empty(inputs: &Inputs<'_>, survey: &Survey) -> Plan {
+pub(super) fn empty(inputs: &Inputs<'_>, survey: &Survey) -> Plan {
     Plan {
         cluster_uid: survey.cluster_uid.clone(),
         namespace: inputs.namespace(),
@@ -63,22 +65,19 @@ fn empty(inputs: &Inputs<'_>, survey: &Survey) -> Plan {
             .as_ref()
             .map(|info| info.levels.clone()),
         objects: inputs.known(),
+        removed: Vec::new(),
+        workloads_before: Vec::new(),
         kept: Vec::new(),
         patches: 0,
         inventory: survey.vnfcs.clone(),
     }
 }
 
-fn step(wave: u32, action: Action, undo: Undo) -> Step {
-    Step {
-        version: STEP_VERSION,
-        wave,
-        action,
-        undo,
-    }
+pub(super) fn step(wave: u32, action: Action, undo: Undo) -> Step {
+    Step::new(wave, action, undo)
 }
 
-fn settle(
+pub(super) fn settle(
     steps: &mut Vec<Step>,
     ready: Vec<ObjectRef>,
     replaced: &[Vnfc],
@@ -116,22 +115,25 @@ fn instantiate(inputs: &Inputs<'_>, survey: &Survey, levels: &Levels, keep: &mut
             plan.objects.push(managed(inputs, found, manifest, keep));
         }
     }
-    plan.workloads = levels
-        .workloads
-        .iter()
-        .filter_map(|(vdu, name)| {
-            let found = survey
-                .items
-                .iter()
-                .find(|f| is_workload(&f.object.kind) && f.object.name == *name)?;
-            Some((vdu.clone(), found.object.clone()))
-        })
-        .collect();
+    plan.workloads = surveyed_workloads(survey, levels);
     let ready = plan.objects.iter().map(|o| o.object.clone()).collect();
     let workloads = plan.workloads.clone();
     other_leftovers(inputs, survey, &mut plan, keep);
     settle(&mut plan.steps, ready, &[], &workloads);
     plan
+}
+
+/// The workloads that realise the VDUs, by VDU, among what is to be applied.
+pub(super) fn surveyed_workloads(survey: &Survey, levels: &Levels) -> Vec<(String, ObjectRef)> {
+    let find = |name: &String| {
+        let mut items = survey.items.iter();
+        items.find(|f| is_workload(&f.object.kind) && f.object.name == *name)
+    };
+    levels
+        .workloads
+        .iter()
+        .filter_map(|(vdu, name)| Some((vdu.clone(), find(name)?.object.clone())))
+        .collect()
 }
 
 /// Leftovers that none of the manifests describes: they are the VNF's from now on, or are removed.
@@ -230,21 +232,7 @@ fn apply_steps(
     // Wave 0 belongs to what is removed first.
     let wave = wave + 1;
     if found.kind.create_only {
-        let why = format!("{} can only be created", object.kind);
-        let review = object.kind.ends_with("Review");
-        let undo = if review {
-            Undo::Nothing
-        } else {
-            Undo::Impossible { why }
-        };
-        return vec![step(
-            wave,
-            Action::Create {
-                object,
-                manifest: keep(manifest),
-            },
-            undo,
-        )];
+        return vec![create_step(found, manifest, wave, keep)];
     }
     let apply = Action::Apply {
         object: object.clone(),
@@ -286,9 +274,27 @@ fn apply_steps(
     }
 }
 
+/// A step that sends what can only be created.
+pub(super) fn create_step(
+    found: &Surveyed,
+    manifest: &Value,
+    wave: u32,
+    keep: &mut Keep<'_>,
+) -> Step {
+    let object = found.object.clone();
+    let undo = if object.kind.ends_with("Review") {
+        Undo::Nothing
+    } else {
+        let why = format!("{} can only be created", object.kind);
+        Undo::Impossible { why }
+    };
+    let manifest = keep(manifest);
+    step(wave, Action::Create { object, manifest }, undo)
+}
+
 /// The state to restore. The number of replicas is part of it, whoever set it: an object that is made again
 /// without one would begin with 1.
-fn kept_body(body: &Body, replicas: Option<u32>, keep: &mut Keep<'_>) -> Body {
+pub(super) fn kept_body(body: &Body, replicas: Option<u32>, keep: &mut Keep<'_>) -> Body {
     let Body::Inline(value) = body else {
         return body.clone();
     };
@@ -307,7 +313,7 @@ fn is_kept(kind: &str) -> bool {
     kind == "CustomResourceDefinition"
 }
 
-fn undo_of_creation(kind: &str) -> Undo {
+pub(super) fn undo_of_creation(kind: &str) -> Undo {
     if is_kept(kind) {
         return Undo::Impossible {
             why: "kept, for custom resources of others would go with it".to_owned(),
@@ -425,39 +431,45 @@ fn evict(steps: &mut Vec<Step>, victims: &[Vnfc]) {
 fn heal_all(inputs: &Inputs<'_>, survey: &Survey, keep: &mut Keep<'_>) -> Plan {
     let mut plan = empty(inputs, survey);
     let levels = plan.levels.clone().unwrap_or_default();
+    let mut last = 0;
     for (place, (found, manifest)) in (0u32..).zip(survey.items.iter().zip(inputs.recorded)) {
-        let wave = inputs.wave(place, found);
-        let undo = match &found.pre {
-            PreState::Ours { body, replicas, .. } => Undo::Restore {
-                body: kept_body(body, *replicas, keep),
-            },
-            PreState::Absent | PreState::Foreign { .. } => undo_of_creation(&found.object.kind),
-        };
-        let action = Action::Apply {
-            object: found.object.clone(),
-            manifest: keep(manifest),
-            replicas: level_replicas(&levels, manifest),
-            force_owned: true,
-        };
-        plan.steps.push(step(wave, action, undo));
+        let wave = inputs.wave(place, found) * WAVES_EACH;
+        last = last.max(wave);
+        plan.steps.extend(apply_anew(
+            found,
+            manifest,
+            level_replicas(&levels, manifest),
+            wave,
+            true,
+            keep,
+        ));
+        if is_made_anew(found) {
+            plan.objects
+                .iter_mut()
+                .filter(|managed| managed.object.is(&found.object))
+                .for_each(|managed| managed.uid = None);
+        }
         plan.steps.extend(replicas_in_doubt(
             inputs,
             found,
             manifest,
             &levels,
-            wave + 1,
+            wave + 2,
         ));
     }
+    // What a given-up change left is no part of the VNF.
+    let gone = remove(inputs, survey, &mut plan, last + WAVES_EACH, keep);
     let victims = victims(inputs, survey, |_| true);
     evict(&mut plan.steps, &victims);
     let ready = plan.objects.iter().map(|o| o.object.clone()).collect();
     let workloads = plan.workloads.clone();
     settle(&mut plan.steps, ready, &victims, &workloads);
+    plan.steps.extend(await_gone(gone));
     plan
 }
 
-/// Where the last scale was given up, a heal of all sets the replicas of the recorded level.
-fn replicas_in_doubt(
+/// Where the last scale was given up, a change of the whole sets the replicas of the recorded level.
+pub(super) fn replicas_in_doubt(
     inputs: &Inputs<'_>,
     found: &Surveyed,
     manifest: &Value,
@@ -483,6 +495,7 @@ fn replicas_in_doubt(
 fn terminate(inputs: &Inputs<'_>, survey: &Survey, forceful: bool, keep: &mut Keep<'_>) -> Plan {
     let mut plan = Plan {
         levels: None,
+        objects: inputs.all(),
         ..empty(inputs, survey)
     };
     let volumes = inputs.op.additional.delete_volumes;

@@ -10,7 +10,11 @@ fn resolved(
     instance: &VnfInstance,
     body: &Value,
 ) -> Result<(Params, AdditionalParams), Problem> {
-    resolve(operation, instance, &vnfd(), body.as_object().unwrap())
+    let package = Package {
+        product: &instance.product,
+        vnfd: &vnfd(),
+    };
+    resolve(operation, instance, package, body.as_object().unwrap())
 }
 
 fn refusal(operation: Operation, body: &Value) -> String {
@@ -352,14 +356,18 @@ fn an_instantiate_lays_its_values_over_the_record() {
 
 #[test]
 fn the_clock_of_the_request_wins_over_that_of_the_package() {
-    let mut package = vnfd();
-    package.clocks = Clocks::parse(&json!({"blocked": "9s", "infrastructure": "9s"})).unwrap();
+    let mut vnfd = vnfd();
+    vnfd.clocks = Clocks::parse(&json!({"blocked": "9s", "infrastructure": "9s"})).unwrap();
     let body = json!({"flavourId": "simple",
         "additionalParams": {"cairn.clocks": {"blocked": "2s"}}});
     let world = World::new();
     let members = body.as_object().unwrap();
+    let package = Package {
+        product: &world.instance().product,
+        vnfd: &vnfd,
+    };
     let (_, additional) =
-        resolve(Operation::Instantiate, world.instance(), &package, members).unwrap();
+        resolve(Operation::Instantiate, world.instance(), package, members).unwrap();
     assert_eq!(
         additional.clocks.of(crate::waits::WaitClass::Blocked),
         Some(2000)
@@ -394,4 +402,156 @@ fn secrets_leave_the_body_before_it_is_kept() {
     for open in ["red", "cairn.takeOver", "kubernetes", "PEM"] {
         assert!(kept.contains(open), "{open} in {kept}");
     }
+}
+
+/// The next version of the package, with these changes to its descriptor.
+fn changed(
+    instance: &VnfInstance,
+    vnfd: &Vnfd,
+    body: &Value,
+) -> Result<(Params, AdditionalParams), Problem> {
+    let package = Package {
+        product: &crate::testing::next_product(),
+        vnfd,
+    };
+    let body = body.as_object().unwrap();
+    resolve(Operation::ChangeVnfpkg, instance, package, body)
+}
+
+fn refused_change(vnfd: &Vnfd, body: &Value) -> String {
+    let world = World::instantiated();
+    let refused = changed(world.instance(), vnfd, body).unwrap_err();
+    assert_eq!(refused.status, 422, "{body}");
+    refused.detail
+}
+
+#[test]
+fn a_change_of_the_package_carries_the_levels_over() {
+    let world = World::instantiated();
+    let body = json!({"vnfdId": "vnfd-2", "additionalParams": {"upgrade_type": "RollingUpdate",
+        "lcm-kubernetes-def-files": ["Files/a.yaml"], "vdu_params": [{"vdu_id": "WEB"}]}});
+    let (params, additional) = changed(world.instance(), &vnfd(), &body).unwrap();
+    let Params::ChangeVnfpkg {
+        product,
+        levels: carried,
+        info,
+        vdus,
+    } = params
+    else {
+        panic!()
+    };
+    assert_eq!(product, crate::testing::next_product());
+    assert_eq!(carried, levels(2));
+    assert_eq!(info, Map::new());
+    assert_eq!(vdus, Some(vec!["WEB".to_owned()]));
+    assert_eq!(additional.def_files, Some(vec!["Files/a.yaml".to_owned()]));
+}
+
+#[test]
+fn a_workload_keeps_its_number_whatever_the_new_deltas_say() {
+    let mut next = vnfd();
+    let flavour = next.flavours.get_mut("simple").unwrap();
+    flavour.vdus.get_mut("WEB").unwrap().initial_delta = Some(9);
+    let db = flavour.vdus.get_mut("DB").unwrap();
+    db.name = "db2".into();
+    db.initial_delta = Some(3);
+    let world = World::instantiated();
+    let body = json!({"vnfdId": "vnfd-2"});
+    let (params, _) = changed(world.instance(), &next, &body).unwrap();
+    let Params::ChangeVnfpkg { levels, .. } = params else {
+        panic!()
+    };
+    assert_eq!(levels.vdu_replicas["WEB"], 2, "it stays as it is");
+    assert_eq!(levels.vdu_replicas["DB"], 3, "its workload is another one");
+}
+
+#[test]
+fn a_change_that_has_no_place_for_what_is_there_is_refused() {
+    let mut lower = vnfd();
+    let simple = lower.flavours.get_mut("simple").unwrap();
+    simple.aspects.get_mut("web").unwrap().max_scale_level = 0;
+    let mut without = vnfd();
+    let simple = without.flavours.get_mut("simple").unwrap();
+    simple.aspects.clear();
+    simple.instantiation_levels.clear();
+    simple.default_instantiation_level = None;
+    let mut other = vnfd();
+    let simple = other.flavours.remove("simple").unwrap();
+    other.flavours.insert("big".into(), simple);
+    let body = json!({"vnfdId": "vnfd-2"});
+    for (next, says) in [
+        (
+            &lower,
+            "vnfdId: scaling aspect \"web\" is at level 1 and has at most 0 in the new VNFD; scale it in first",
+        ),
+        (
+            &without,
+            "vnfdId: scaling aspect \"web\" is at level 1 and the new VNFD has no such aspect; scale it to 0 first",
+        ),
+        (
+            &other,
+            "flavourId: \"simple\" is not in the VNFD; allowed: big",
+        ),
+    ] {
+        assert_eq!(refused_change(next, &body), says);
+    }
+}
+
+#[test]
+fn a_change_is_refused_with_field_and_what_is_allowed() {
+    let with = |params: Value| json!({"vnfdId": "vnfd-2", "additionalParams": params});
+    for (body, says) in [
+        (
+            with(json!({"upgrade_type": "BlueGreen"})),
+            "additionalParams.upgrade_type: \"BlueGreen\" is unknown; allowed: RollingUpdate",
+        ),
+        (
+            with(json!({"vdu_params": [{"vdu_id": "VDU9"}]})),
+            "additionalParams.vdu_params: \"VDU9\" is no VDU of the new VNFD; allowed: DB, WEB",
+        ),
+        (
+            with(json!({"vdu_params": ["WEB"]})),
+            "additionalParams.vdu_params must be a list of objects with a vdu_id",
+        ),
+        (
+            with(json!({"namespace": "elsewhere"})),
+            "additionalParams.namespace: the VNF is in \"default\" and cannot be moved to \"elsewhere\"",
+        ),
+        (
+            with(json!({"cairn.unknown": true})),
+            "additionalParams.cairn.unknown is unknown; allowed: cairn.clocks, cairn.deleteVolumes, cairn.leftovers, cairn.takeOver",
+        ),
+    ] {
+        assert_eq!(refused_change(&vnfd(), &body), says, "{body}");
+    }
+    let world = World::instantiated();
+    let same = resolved(Operation::ChangeVnfpkg, world.instance(), &json!({}));
+    assert_eq!(
+        same.unwrap_err().detail,
+        "vnfdId: the VNF instance is one of vnfd-1 already; name the VNFD of another version"
+    );
+}
+
+#[test]
+fn what_the_new_vnfd_declares_is_laid_under_what_the_request_says() {
+    let mut next = vnfd();
+    next.extensions = json!({"mtu": 9000, "colour": "red"})
+        .as_object()
+        .cloned()
+        .unwrap();
+    next.vnf_configurable_properties = json!({"isAutoscaleEnabled": false})
+        .as_object()
+        .cloned()
+        .unwrap();
+    let world = World::instantiated();
+    let body = json!({"vnfdId": "vnfd-2", "extensions": {"mtu": 1500, "old": null}});
+    let (params, _) = changed(world.instance(), &next, &body).unwrap();
+    let Params::ChangeVnfpkg { info, .. } = params else {
+        panic!()
+    };
+    assert_eq!(
+        Value::Object(info),
+        json!({"extensions": {"mtu": 1500, "colour": "red", "old": null},
+            "vnfConfigurableProperties": {"isAutoscaleEnabled": false}})
+    );
 }

@@ -125,7 +125,7 @@ impl Cluster {
         let items = request
             .items
             .iter()
-            .map(|item| self.look(&placed(&item.manifest)))
+            .map(|item| self.dry_run(&item.manifest))
             .collect();
         let reads = request
             .reads
@@ -137,6 +137,20 @@ impl Cluster {
             items,
             reads,
             vnfcs: self.inventory(&request.workloads),
+        }
+    }
+
+    /// A look, and what applying the manifest would do.
+    fn dry_run(&self, manifest: &Value) -> Surveyed {
+        let looked = self.look(&placed(manifest));
+        let thing = self.things.iter().find(|t| t.object.is(&looked.object));
+        let Some(thing) = thing.filter(|thing| thing.ours) else {
+            return looked;
+        };
+        Surveyed {
+            needs_recreate: thing.refuses(manifest),
+            unchanged: without_replicas(&thing.body) == without_replicas(manifest),
+            ..looked
         }
     }
 
@@ -244,6 +258,9 @@ impl Cluster {
         };
         if !thing.ours {
             return waiting(&object.to_string(), "NotOurs");
+        }
+        if thing.refuses(body).is_some() {
+            return waiting(&object.to_string(), "Invalid");
         }
         thing.body = body.clone();
         let uid = thing.uid.clone();
@@ -407,6 +424,12 @@ impl Cluster {
 }
 
 impl Thing {
+    /// Selectors cannot be changed.
+    fn refuses(&self, manifest: &Value) -> Option<String> {
+        let selector = |body: &Value| body["spec"]["selector"].clone();
+        (selector(&self.body) != selector(manifest)).then(|| "spec.selector: immutable".to_owned())
+    }
+
     /// As a survey records it: with the live number of replicas.
     fn recorded(&self) -> Value {
         let mut body = self.body.clone();
@@ -424,6 +447,14 @@ impl Thing {
             format!("{}-{}", self.object.name, uid.0)
         }
     }
+}
+
+fn without_replicas(body: &Value) -> Value {
+    let mut body = body.clone();
+    if let Some(spec) = body["spec"].as_object_mut() {
+        spec.remove("replicas");
+    }
+    body
 }
 
 fn waiting(object: &str, reason: &str) -> StepResult {

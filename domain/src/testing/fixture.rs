@@ -35,6 +35,62 @@ pub fn product() -> VnfProduct {
     }
 }
 
+/// The next version of the product.
+///
+/// # Panics
+///
+/// Never: its ids are legal.
+#[must_use]
+pub fn next_product() -> VnfProduct {
+    VnfProduct {
+        vnfd_id: VnfdId::parse("vnfd-2").expect("a legal id"),
+        vnf_pkg_id: VnfPkgId::parse("pkg-2").expect("a legal id"),
+        vnf_software_version: "2.0".into(),
+        vnfd_version: "2.0".into(),
+        ..product()
+    }
+}
+
+/// Levels of the next version: `CACHE` instead of `DB`.
+#[must_use]
+pub fn next_levels(web: u32) -> Levels {
+    Levels {
+        vdu_replicas: BTreeMap::from([("CACHE".into(), 1), ("WEB".into(), web)]),
+        workloads: BTreeMap::from([
+            ("CACHE".into(), "cache".into()),
+            ("WEB".into(), "web".into()),
+        ]),
+        ..levels(web)
+    }
+}
+
+/// What a `CHANGE_VNFPKG` to the next version asks for.
+#[must_use]
+pub fn change_params(web: u32) -> Params {
+    Params::ChangeVnfpkg {
+        product: next_product(),
+        levels: next_levels(web),
+        info: Map::new(),
+        vdus: None,
+    }
+}
+
+/// The manifests of the next version: two objects change, one must be made anew, two are new, and the
+/// `StatefulSet` is gone.
+#[must_use]
+pub fn next_manifests() -> Vec<Manifest> {
+    [
+        json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": {"image": "2"}}),
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "config"}, "data": {"a": "2"}}),
+        json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}, "spec": {"selector": "new"}}),
+        json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "reader"}}),
+        deployment("cache"),
+    ]
+    .into_iter()
+    .map(manifest)
+    .collect()
+}
+
 /// Its levels with so many replicas of `WEB`; aspect `web` is at one less.
 #[must_use]
 pub fn levels(web: u32) -> Levels {

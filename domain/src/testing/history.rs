@@ -1,6 +1,6 @@
 //! Stories that read as prose and hand out the history that they made.
 
-use super::fixture::{instantiate_params, levels};
+use super::fixture::{change_params, instantiate_params, levels};
 use super::world::{World, at_point, scale_params};
 use crate::lcm_op_occ::{VnfLcmOpOcc, VnfLcmOpOccEvent};
 use crate::operation::{CancelMode, ErrorPoint, Operation, OperationState, Params};
@@ -111,6 +111,12 @@ impl OpStory {
         })
     }
 
+    /// `CHANGE_VNFPKG` to the next version.
+    #[must_use]
+    pub fn change_vnfpkg(self) -> Self {
+        self.of(change_params(2))
+    }
+
     /// `MODIFY_INFO` of the metadata.
     #[must_use]
     pub fn modify_info(self) -> Self {
@@ -137,6 +143,7 @@ impl OpStory {
             ("SCALE_TO_LEVEL", op().scale_to_level()),
             ("HEAL one", op().heal_one()),
             ("HEAL all", op().heal_all()),
+            ("CHANGE_VNFPKG", op().change_vnfpkg()),
             ("MODIFY_INFO", op().modify_info()),
             ("TERMINATE", op().terminate()),
         ]

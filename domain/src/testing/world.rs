@@ -1,7 +1,9 @@
 //! Whole operations without I/O: the loop of a runner, folded in memory.
 
 use super::cluster::Cluster;
-use super::fixture::{after_seconds, caller, instantiate_params, levels, manifests, product};
+use super::fixture::{
+    after_seconds, caller, instantiate_params, levels, manifests, next_manifests, product,
+};
 use crate::follow::follow;
 use crate::ids::{GrantId, VnfInstanceId, VnfLcmOpOccId};
 use crate::lcm_op_occ::event::VnfLcmOpOccEvent;
@@ -9,7 +11,9 @@ use crate::lcm_op_occ::next::{Next, next};
 use crate::lcm_op_occ::plan::{Action, StepResult, StepState};
 use crate::lcm_op_occ::{self, VnfLcmOpOcc, VnfLcmOpOccCommand as Command};
 use crate::object::Body;
-use crate::operation::{AdditionalParams, CancelMode, ErrorPoint, OperationState, Params};
+use crate::operation::{
+    AdditionalParams, CancelMode, ErrorPoint, Operation, OperationState, Params,
+};
 use crate::planning::{Inputs, check_cluster, plan, recheck, survey_request};
 use crate::ports::Manifest;
 use crate::problem::Problem;
@@ -37,6 +41,8 @@ pub struct World {
     pub cluster: Cluster,
     /// The manifests of the package.
     pub manifests: Vec<Manifest>,
+    /// The manifests of the package that a `CHANGE_VNFPKG` changes to.
+    pub next_manifests: Vec<Manifest>,
     /// `additionalParams` of the operations that begin from now on.
     pub additional: AdditionalParams,
     instance: Option<VnfInstance>,
@@ -67,6 +73,7 @@ impl World {
         let mut world = Self {
             cluster: Cluster::default(),
             manifests: manifests(),
+            next_manifests: next_manifests(),
             additional: AdditionalParams::default(),
             instance: None,
             instance_history: Vec::new(),
@@ -397,13 +404,22 @@ impl World {
         true
     }
 
+    /// The manifests of the package that an operation works with.
+    #[must_use]
+    pub fn manifests_of(&self, op: &VnfLcmOpOcc) -> &[Manifest] {
+        match op.operation() {
+            Operation::ChangeVnfpkg => &self.next_manifests,
+            _ => &self.manifests,
+        }
+    }
+
     fn make_plan(&mut self, at: Timestamp) -> Result<(), String> {
         let (op, instance) = (self.op().clone(), self.instance().clone());
         let recorded = recorded(&instance);
         let inputs = Inputs {
             op: &op,
             instance: &instance,
-            manifests: &self.manifests,
+            manifests: self.manifests_of(&op),
             recorded: &recorded,
         };
         let survey = self.cluster.survey(&survey_request(&inputs));

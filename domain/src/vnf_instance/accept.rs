@@ -57,7 +57,7 @@ impl VnfInstance {
             Operation::Instantiate => {
                 matches!(self.standing, Standing::Available | Standing::DeployFail)
             }
-            Operation::Scale | Operation::ScaleToLevel => {
+            Operation::Scale | Operation::ScaleToLevel | Operation::ChangeVnfpkg => {
                 matches!(self.standing, Standing::Active | Standing::UpdateFail)
             }
             Operation::Heal => {

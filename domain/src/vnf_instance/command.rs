@@ -1,7 +1,7 @@
 //! What can be asked of an instance, and why it is refused.
 
 use super::{InstantiatedVnfInfo, VnfInfo, VnfProduct};
-use crate::ids::{Tenant, VnfInstanceId, VnfLcmOpOccId};
+use crate::ids::{Tenant, VnfInstanceId, VnfLcmOpOccId, VnfPkgId};
 use crate::lcm_op_occ::plan::{ManagedObject, Vnfc};
 use crate::object::ObjectRef;
 use crate::operation::{Levels, Operation};
@@ -26,6 +26,19 @@ pub enum Effect {
         vnfcs: Vec<Vnfc>,
         /// Objects after it; empty: as before.
         objects: Vec<ManagedObject>,
+    },
+    /// `CHANGE_VNFPKG`.
+    PackageChanged {
+        /// What it is an instance of after it.
+        product: VnfProduct,
+        /// Levels after it.
+        levels: Levels,
+        /// Pods after it.
+        vnfcs: Vec<Vnfc>,
+        /// Objects after it.
+        objects: Vec<ManagedObject>,
+        /// Which manifests, in which order, when the request named them.
+        def_files: Option<Vec<String>>,
     },
     /// `MODIFY_INFO`.
     InfoModified {
@@ -81,6 +94,8 @@ pub enum VnfInstanceCommand {
         overlay: Map<String, Value>,
         /// Whether a `MODIFY_INFO` would change `vnfdId`.
         changes_vnfd: bool,
+        /// The package that a `CHANGE_VNFPKG` changes to.
+        vnf_pkg_id: Option<VnfPkgId>,
     },
     /// The operation entered `FAILED_TEMP`.
     Halt {

@@ -54,6 +54,7 @@ impl VnfInstance {
                 operation,
                 overlay,
                 changes_vnfd,
+                vnf_pkg_id,
             } => {
                 self.may_begin(operation, changes_vnfd)?;
                 Ok(vec![VnfInstanceEvent::OperationClaimed {
@@ -61,6 +62,7 @@ impl VnfInstance {
                     op,
                     operation,
                     overlay,
+                    vnf_pkg_id,
                 }])
             }
             VnfInstanceCommand::Halt { at, op } => {
@@ -142,6 +144,20 @@ impl VnfInstance {
                     product,
                 }]
             }
+            Effect::PackageChanged {
+                product,
+                levels,
+                vnfcs,
+                objects,
+                def_files,
+            } => vec![VnfInstanceEvent::VnfPackageChanged {
+                at,
+                product,
+                levels,
+                vnfcs,
+                objects,
+                def_files,
+            }],
             Effect::Terminated => vec![VnfInstanceEvent::Terminated { at }],
         };
         events.push(VnfInstanceEvent::OperationReleased {
@@ -161,7 +177,9 @@ impl VnfInstance {
         self.must_hold(&op)?;
         self.must_be_alone()?;
         let mut events = if self.instantiated.is_some() {
-            self.renamed(at, &remains.objects)
+            let mut events = self.renamed(at, &remains.objects);
+            events.extend(self.strays(at, remains));
+            events
         } else {
             vec![self.left_behind(at, remains)]
         };
@@ -198,6 +216,24 @@ impl VnfInstance {
             at,
             objects,
             cluster_uid,
+        }
+    }
+
+    /// What a given-up change made and what is no part of the VNF: the next heal, change or termination of the
+    /// whole removes it.
+    fn strays(&self, at: Timestamp, remains: Remains) -> Option<VnfInstanceEvent> {
+        let info = self.instantiated.as_ref()?;
+        let is_part = |left: &ManagedObject| info.objects.iter().any(|o| o.object.is(&left.object));
+        let leftovers = remains.leftovers.into_iter();
+        let remains = Remains {
+            leftovers: leftovers.filter(|left| !is_part(left)).collect(),
+            ..remains
+        };
+        match self.left_behind(at, remains) {
+            VnfInstanceEvent::LeftoversRecorded { objects, .. } if objects == self.leftovers => {
+                None
+            }
+            recorded => Some(recorded),
         }
     }
 

@@ -111,6 +111,9 @@ pub enum VnfInstanceEvent {
         operation: Operation,
         /// What it lays over the changeable part (sealed).
         overlay: Map<String, Value>,
+        /// The package that a `CHANGE_VNFPKG` changes to: in use from here until it is released.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        vnf_pkg_id: Option<VnfPkgId>,
     },
     /// Its operation is in `FAILED_TEMP`.
     OperationHalted {
@@ -161,6 +164,21 @@ pub enum VnfInstanceEvent {
         vnfcs: Vec<Vnfc>,
         /// Objects after it, where they were applied again.
         objects: Vec<ManagedObject>,
+    },
+    /// The VNF is of another version of its package.
+    VnfPackageChanged {
+        /// When.
+        at: Timestamp,
+        /// What it is an instance of after it.
+        product: VnfProduct,
+        /// Levels after it.
+        levels: Levels,
+        /// Pods after it.
+        vnfcs: Vec<Vnfc>,
+        /// Objects after it.
+        objects: Vec<ManagedObject>,
+        /// Which manifests, in which order, when the request named them.
+        def_files: Option<Vec<String>>,
     },
     /// The VNF runs no more.
     Terminated {
@@ -215,6 +233,7 @@ impl VnfInstanceEvent {
             | Self::Instantiated { at, .. }
             | Self::Scaled { at, .. }
             | Self::Healed { at, .. }
+            | Self::VnfPackageChanged { at, .. }
             | Self::Terminated { at }
             | Self::LeftoversRecorded { at, .. }
             | Self::ObjectsObserved { at, .. }
@@ -236,6 +255,7 @@ impl VnfInstanceEvent {
             Self::Instantiated { .. } => "Instantiated",
             Self::Scaled { .. } => "Scaled",
             Self::Healed { .. } => "Healed",
+            Self::VnfPackageChanged { .. } => "VnfPackageChanged",
             Self::Terminated { .. } => "Terminated",
             Self::LeftoversRecorded { .. } => "LeftoversRecorded",
             Self::ObjectsObserved { .. } => "ObjectsObserved",

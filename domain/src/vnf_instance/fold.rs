@@ -4,7 +4,7 @@ use super::{
     Claim, ClaimPhase, InstantiatedVnfInfo, OPERATIONS_KEPT, Standing, VnfInfo, VnfInstance,
     VnfInstanceEvent, VnfProduct, effective,
 };
-use crate::ids::VnfLcmOpOccId;
+use crate::ids::{VnfLcmOpOccId, VnfPkgId};
 use crate::lcm_op_occ::plan::{ManagedObject, Vnfc};
 use crate::operation::{Levels, Operation, OperationState};
 use serde_json::{Map, Value};
@@ -62,9 +62,10 @@ impl VnfInstance {
                 op,
                 operation,
                 overlay,
+                vnf_pkg_id,
                 at: _,
             } => {
-                self.claimed(op, *operation, overlay);
+                self.claimed(op, *operation, overlay, vnf_pkg_id.as_ref());
             }
             VnfInstanceEvent::OperationHalted { .. } => self.enter(ClaimPhase::Halted),
             VnfInstanceEvent::OperationResumed { rolling_back, .. } => {
@@ -79,8 +80,7 @@ impl VnfInstance {
             }
             VnfInstanceEvent::Instantiated { info, at: _ } => {
                 self.instantiated = Some(info.clone());
-                self.leftovers.clear();
-                self.leftovers_cluster = None;
+                self.nothing_left();
             }
             VnfInstanceEvent::Scaled { levels, vnfcs, .. } => self.scaled(levels, vnfcs),
             VnfInstanceEvent::Healed {
@@ -90,10 +90,10 @@ impl VnfInstance {
             } => {
                 self.healed(vnfcs, objects);
             }
+            VnfInstanceEvent::VnfPackageChanged { .. } => self.package_changed(event),
             VnfInstanceEvent::Terminated { at: _ } => {
                 self.instantiated = None;
-                self.leftovers.clear();
-                self.leftovers_cluster = None;
+                self.nothing_left();
                 self.scale_in_doubt = false;
             }
             VnfInstanceEvent::LeftoversRecorded {
@@ -114,6 +114,32 @@ impl VnfInstance {
         }
     }
 
+    fn nothing_left(&mut self) {
+        self.leftovers.clear();
+        self.leftovers_cluster = None;
+    }
+
+    fn package_changed(&mut self, event: &VnfInstanceEvent) {
+        let VnfInstanceEvent::VnfPackageChanged {
+            product,
+            levels,
+            vnfcs,
+            objects,
+            def_files,
+            at: _,
+        } = event
+        else {
+            return;
+        };
+        self.product = product.clone();
+        self.nothing_left();
+        self.scaled(levels, vnfcs);
+        self.with_info(|info| {
+            info.objects.clone_from(objects);
+            info.def_files.clone_from(def_files);
+        });
+    }
+
     fn patched(
         &mut self,
         info: &VnfInfo,
@@ -130,7 +156,13 @@ impl VnfInstance {
         }
     }
 
-    fn claimed(&mut self, op: &VnfLcmOpOccId, operation: Operation, overlay: &Map<String, Value>) {
+    fn claimed(
+        &mut self,
+        op: &VnfLcmOpOccId,
+        operation: Operation,
+        overlay: &Map<String, Value>,
+        vnf_pkg_id: Option<&VnfPkgId>,
+    ) {
         self.operations.push(op.clone());
         if self.operations.len() > OPERATIONS_KEPT {
             self.operations.remove(0);
@@ -144,6 +176,7 @@ impl VnfInstance {
             operation,
             phase: ClaimPhase::Moving,
             overlay: overlay.clone(),
+            vnf_pkg_id: vnf_pkg_id.cloned(),
         });
     }
 
@@ -156,9 +189,11 @@ impl VnfInstance {
     }
 
     fn healed(&mut self, vnfcs: &[Vnfc], objects: &[ManagedObject]) {
-        // Only a HEAL of the whole instance applies objects, and with them the replicas of the level.
+        // Only a HEAL of the whole instance applies objects, and with them the replicas of the level; what is
+        // no part of the VNF it has removed.
         if !objects.is_empty() {
             self.scale_in_doubt = false;
+            self.nothing_left();
         }
         self.with_info(|info| {
             info.vnfcs = vnfcs.to_vec();

@@ -1,12 +1,13 @@
 //! The rules of instances: the DEPLOYFAIL rule cell by cell, PATCH beside a halted operation, what is left.
 
+mod changing;
 mod patching;
 mod provisioning;
 mod remains;
 
 use super::*;
 use crate::operation::Params;
-use crate::testing::{World, instantiate_params, levels};
+use crate::testing::{World, change_params, instantiate_params, levels};
 use serde_json::json;
 
 fn terminate() -> Params {
@@ -21,6 +22,10 @@ fn heal() -> Params {
         vnfcs: Vec::new(),
         cause: None,
     }
+}
+
+fn change() -> Params {
+    change_params(2)
 }
 
 fn scale(web: u32) -> Params {

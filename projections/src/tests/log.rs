@@ -255,6 +255,7 @@ pub(crate) fn recorded() -> MemoryLog {
             at: at(1),
             op: op_id(&op),
             operation: Operation::Heal,
+            vnf_pkg_id: None,
             overlay: Map::new(),
         };
         log.of_instance(&instance, vec![claimed]);

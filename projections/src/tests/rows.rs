@@ -304,6 +304,7 @@ async fn halted_operations_are_found_while_they_are_halted() {
             op: op_id("o"),
             operation: Operation::Heal,
             overlay: serde_json::Map::new(),
+            vnf_pkg_id: None,
         };
         let (halted, resumed) = (
             VnfInstanceEvent::OperationHalted {

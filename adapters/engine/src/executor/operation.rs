@@ -1,16 +1,17 @@
 //! Beginning an operation.
 
+use super::instance::product_of;
 use super::{Executor, invalid, refused};
 use crate::unit::Session;
-use cairn_domain::ids::{VnfInstanceId, VnfLcmOpOccId};
+use cairn_domain::ids::{VnfInstanceId, VnfLcmOpOccId, VnfPkgId};
 use cairn_domain::lcm_op_occ::VnfLcmOpOccCommand;
-use cairn_domain::operation::{AdditionalParams, Operation, Params};
+use cairn_domain::operation::{AdditionalParams, Levels, Operation, Params};
 use cairn_domain::planning::autoscaled;
-use cairn_domain::ports::{Accepted, Caller, CommandError, PortError, Request, Unit};
+use cairn_domain::ports::{Accepted, Caller, CommandError, PortError, Reliance, Request, Unit};
 use cairn_domain::problem::Problem;
-use cairn_domain::request::{resolve, seal_request};
+use cairn_domain::request::{Package, resolve, seal_request};
 use cairn_domain::secret::SecretRef;
-use cairn_domain::vnf_instance::VnfInstance;
+use cairn_domain::vnf_instance::{VnfInstance, VnfProduct};
 use cairn_domain::vnfd::Vnfd;
 use serde_json::{Map, Value};
 use tracing::warn;
@@ -30,14 +31,18 @@ impl Executor {
         instance
             .check(operation, changes_vnfd)
             .map_err(|r| refused(r.into()))?;
-        let vnfd = self.vnfd_for(operation, &instance, body).await?;
+        let (product, vnfd) = self.package_of(&instance, operation, body).await?;
         let mut body = body.clone();
         let ids = &self.ports.ids;
         let secrets = seal_request(&mut body, &vnfd.sensitive, &mut || SecretRef(ids.fresh()));
+        let package = Package {
+            product: &product,
+            vnfd: &vnfd,
+        };
         let (params, mut additional) =
-            resolve(operation, &instance, &vnfd, &body).map_err(CommandError::Invalid)?;
-        remember_def_files(&instance, &mut additional);
-        self.check_outside(&instance, &vnfd, &params, &additional, &body)
+            resolve(operation, &instance, package, &body).map_err(CommandError::Invalid)?;
+        remember_def_files(&instance, &params, &mut additional);
+        self.check_outside(&instance, &params, &additional, &body)
             .await?;
         let names_vims = body.contains_key("vimConnectionInfo");
         let op = VnfLcmOpOccId::parse(ids.fresh())
@@ -61,7 +66,10 @@ impl Executor {
             .instance()
             .filter(|_| names_vims)
             .map(VnfInstance::info_now);
-        let relies_on = self.ports.targets.relied_on(after.as_ref());
+        let mut relies_on = self.ports.targets.relied_on(after.as_ref());
+        if operation == Operation::ChangeVnfpkg {
+            relies_on.push(Reliance::Package(product.vnf_pkg_id));
+        }
         let unit = Unit {
             secrets,
             relies_on,
@@ -89,6 +97,25 @@ impl Executor {
         }
     }
 
+    /// The package that the operation works with: that of the instance, or the one that it is changed to. What is
+    /// secret in either is secret in the request.
+    async fn package_of(
+        &self,
+        instance: &VnfInstance,
+        operation: Operation,
+        body: &Map<String, Value>,
+    ) -> Result<(VnfProduct, Vnfd), CommandError> {
+        let own = self.vnfd_for(operation, instance, body).await?;
+        if operation != Operation::ChangeVnfpkg {
+            return Ok((instance.product.clone(), own));
+        }
+        let named = body.get("vnfdId").and_then(Value::as_str);
+        let (record, mut next) = self.enabled_package(named.unwrap_or_default()).await?;
+        let product = product_of(&record, &next)?;
+        next.sensitive.extend(own.sensitive);
+        Ok((product, next))
+    }
+
     async fn vnfd_of(&self, instance: &VnfInstance) -> Result<Vnfd, CommandError> {
         let id = &instance.product.vnf_pkg_id;
         let record = self.ports.packages.get(id).await?;
@@ -104,7 +131,6 @@ impl Executor {
     async fn check_outside(
         &self,
         instance: &VnfInstance,
-        vnfd: &Vnfd,
         params: &Params,
         additional: &AdditionalParams,
         body: &Map<String, Value>,
@@ -114,14 +140,17 @@ impl Executor {
                 let vims = body.get("vimConnectionInfo").and_then(Value::as_object);
                 self.ports.targets.check(vims).await.map_err(invalid)?;
                 let pkg = &instance.product.vnf_pkg_id;
-                let files = additional.def_files.as_deref();
-                let manifests = self
-                    .ports
-                    .packages
-                    .manifests(pkg, files)
+                self.check_manifests(pkg, levels, additional).await
+            }
+            Params::ChangeVnfpkg {
+                product,
+                levels,
+                info,
+                ..
+            } => {
+                self.check_patched_vims(instance, info).await?;
+                self.check_manifests(&product.vnf_pkg_id, levels, additional)
                     .await
-                    .map_err(invalid)?;
-                refuse_missing_workloads(levels, &manifests)
             }
             Params::Scale { levels, .. } | Params::ScaleToLevel { levels } => {
                 let pkg = &instance.product.vnf_pkg_id;
@@ -137,17 +166,28 @@ impl Executor {
                 if let Some(vnfd_id) = changes.get("vnfdId").and_then(Value::as_str) {
                     self.enabled_package(vnfd_id).await?;
                 }
-                self.check_patched_vims(instance, vnfd, changes).await
+                self.check_patched_vims(instance, changes).await
             }
             Params::Heal { .. } | Params::Terminate { .. } => Ok(()),
         }
+    }
+
+    /// The manifests that are named are in the package, and they have the workload of every VDU.
+    async fn check_manifests(
+        &self,
+        pkg: &VnfPkgId,
+        levels: &Levels,
+        additional: &AdditionalParams,
+    ) -> Result<(), CommandError> {
+        let files = additional.def_files.as_deref();
+        let manifests = self.ports.packages.manifests(pkg, files).await;
+        refuse_missing_workloads(levels, &manifests.map_err(invalid)?)
     }
 
     /// A PATCH of `vimConnectionInfo` is judged by what it leads to, for it may name single members only.
     async fn check_patched_vims(
         &self,
         instance: &VnfInstance,
-        _vnfd: &Vnfd,
         changes: &Map<String, Value>,
     ) -> Result<(), CommandError> {
         let Some(patch) = changes.get("vimConnectionInfo") else {
@@ -176,9 +216,10 @@ fn secret_names(body: &Map<String, Value>) -> Vec<String> {
         .collect()
 }
 
-/// TERMINATE and HEAL work on what INSTANTIATE made, in its order.
-fn remember_def_files(instance: &VnfInstance, additional: &mut AdditionalParams) {
+/// TERMINATE and HEAL work on what INSTANTIATE made, in its order; another package has other manifests.
+fn remember_def_files(instance: &VnfInstance, params: &Params, additional: &mut AdditionalParams) {
     if additional.def_files.is_none()
+        && params.operation() != Operation::ChangeVnfpkg
         && let Some(info) = &instance.instantiated
     {
         additional.def_files.clone_from(&info.def_files);
@@ -186,7 +227,7 @@ fn remember_def_files(instance: &VnfInstance, additional: &mut AdditionalParams)
 }
 
 fn refuse_missing_workloads(
-    levels: &cairn_domain::operation::Levels,
+    levels: &Levels,
     manifests: &[cairn_domain::ports::Manifest],
 ) -> Result<(), CommandError> {
     for (vdu, workload) in &levels.workloads {
@@ -210,7 +251,7 @@ fn refuse_missing_workloads(
 
 fn refuse_autoscaled(
     instance: &VnfInstance,
-    levels: &cairn_domain::operation::Levels,
+    levels: &Levels,
     manifests: &[cairn_domain::ports::Manifest],
 ) -> Result<(), CommandError> {
     let before = instance

@@ -6,7 +6,7 @@ use crate::unit::Session;
 use cairn_domain::ids::VnfPkgId;
 use cairn_domain::lcm_op_occ::{VnfLcmOpOcc, VnfLcmOpOccCommand as Command};
 use cairn_domain::object::Uid;
-use cairn_domain::operation::Params;
+use cairn_domain::operation::{OperationState, Params};
 use cairn_domain::planning::{Inputs, check_cluster, plan, recheck, survey_request};
 use cairn_domain::ports::{
     Bodies, Manifest, PortError, PortResult, Scope, Survey, SurveyOutcome, Unit,
@@ -120,10 +120,15 @@ impl Work {
         op: &VnfLcmOpOcc,
         instance: &VnfInstance,
     ) -> Result<Result<Vec<Manifest>, Problem>, Stop> {
-        if !matches!(op.params, Params::Instantiate { .. }) {
-            return Ok(Ok(Vec::new()));
-        }
-        let pkg = &instance.product.vnf_pkg_id;
+        let pkg = match &op.params {
+            Params::Instantiate { .. } => &instance.product.vnf_pkg_id,
+            Params::ChangeVnfpkg { product, .. } => &product.vnf_pkg_id,
+            Params::Scale { .. }
+            | Params::ScaleToLevel { .. }
+            | Params::Heal { .. }
+            | Params::ModifyInfo { .. }
+            | Params::Terminate { .. } => return Ok(Ok(Vec::new())),
+        };
         let files = op.additional.def_files.as_deref();
         let mut pause = Backoff::new();
         loop {
@@ -188,7 +193,7 @@ impl Work {
             Ok(access) => access,
             Err(problem) => return Ok(Err(problem)),
         };
-        let pkg = &instance.product.vnf_pkg_id;
+        let pkg = package_of(op, instance);
         let digest = self.read(|| self.package_digest(pkg)).await?;
         Ok(Ok(Scope {
             access,
@@ -222,15 +227,26 @@ impl Work {
     }
 }
 
+/// The package that an operation works with: on the way forward to another one, that.
+fn package_of<'a>(op: &'a VnfLcmOpOcc, instance: &'a VnfInstance) -> &'a VnfPkgId {
+    match &op.params {
+        Params::ChangeVnfpkg { product, .. } if op.state == OperationState::Processing => {
+            &product.vnf_pkg_id
+        }
+        _ => &instance.product.vnf_pkg_id,
+    }
+}
+
 /// The UIDs that the records of an instance and its operation name.
 pub(crate) fn recorded_uids(instance: &VnfInstance, op: &VnfLcmOpOcc) -> Vec<Uid> {
     let recorded = instance
         .instantiated
         .as_ref()
         .map_or(&instance.leftovers, |info| &info.objects);
-    let made = op.objects();
+    let made = op.known_objects();
     recorded
         .iter()
+        .chain(&instance.leftovers)
         .chain(&made)
         .filter_map(|managed| managed.uid.clone())
         .collect()

@@ -6,11 +6,10 @@ use axum::extract::OriginalUri;
 use crate::problem::ApiError;
 
 /// The tasks.
-pub(super) const TASKS: [&str; 6] = [
+pub(super) const TASKS: [&str; 5] = [
     "change_flavour",
     "operate",
     "change_ext_conn",
-    "change_vnfpkg",
     "create_snapshot",
     "revert_to_snapshot",
 ];

@@ -44,6 +44,11 @@ async fn each_task_is_handed_on_and_answered_with_its_place() {
             json!({"vnfcInstanceId": ["web-0"]}),
         ),
         (
+            "change_vnfpkg",
+            Operation::ChangeVnfpkg,
+            json!({"vnfdId": "vnfd-2", "additionalParams": {"upgrade_type": "RollingUpdate"}}),
+        ),
+        (
             "terminate",
             Operation::Terminate,
             json!({"terminationType": "GRACEFUL", "gracefulTerminationTimeout": 5}),

@@ -45,6 +45,8 @@ struct StepDto {
     state: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<ProblemDetails>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    because: Option<String>,
     undo: UndoDto,
 }
 
@@ -117,6 +119,7 @@ fn step_of((index, log): (usize, &StepLog)) -> StepDto {
         object: step.action.subject(),
         state,
         problem,
+        because: step.because.clone(),
         undo: undo_of(&step.undo),
     }
 }

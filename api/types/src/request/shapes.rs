@@ -169,6 +169,23 @@ pub const HEAL_VNF: Shape = sol(
     ],
 );
 
+/// SOL003 5.5.2.11a.
+pub const CHANGE_CURRENT_VNF_PKG: Shape = sol(
+    "ChangeCurrentVnfPkgRequest",
+    &[
+        required("vnfdId", Kind::Text),
+        optional("extVirtualLinks", Kind::ListOf(EXT_VIRTUAL_LINK)),
+        optional(
+            "extManagedVirtualLinks",
+            Kind::ListOf(EXT_MANAGED_VIRTUAL_LINK),
+        ),
+        optional("vimConnectionInfo", Kind::MapOf(VIM_PATCH)),
+        optional("additionalParams", Kind::KeyValuePairs),
+        optional("extensions", Kind::KeyValuePairs),
+        optional("vnfConfigurableProperties", Kind::KeyValuePairs),
+    ],
+);
+
 /// SOL003 5.5.2.12: a merge patch.
 pub const VNF_INFO_MODIFICATION: Shape = Shape {
     patch: true,

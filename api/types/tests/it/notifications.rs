@@ -108,6 +108,19 @@ fn a_scale_out_names_the_pods_it_added() {
 }
 
 #[test]
+fn a_change_of_the_package_tells_what_it_changed_under_a_name_of_its_own() {
+    let all = told(&op().change_vnfpkg().completed(), Verbosity::Full);
+    let last = all.last().unwrap();
+    let changed = &last["modificationsTriggeredByVnfPkgChange"];
+    assert_eq!(changed["vnfdId"], "vnfd-2");
+    assert_eq!(changed["vnfSoftwareVersion"], "2.0");
+    assert!(last.get("changedInfo").is_none());
+    let short = told(&op().change_vnfpkg().completed(), Verbosity::Short);
+    let last = short.last().unwrap();
+    assert!(last.get("modificationsTriggeredByVnfPkgChange").is_none());
+}
+
+#[test]
 fn ids_come_from_the_event_alone() {
     let stream = StreamId::VnfLcmOpOcc(VnfLcmOpOccId::parse("o-1").unwrap());
     assert_eq!(notification_id(&stream, 3), notification_id(&stream, 3));

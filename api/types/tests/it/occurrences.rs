@@ -35,6 +35,10 @@ pub fn stories() -> Vec<OpStory> {
             .rolled_back(),
         op().scale_out().completed(),
         op().heal_one().completed(),
+        op().change_vnfpkg().completed(),
+        op().change_vnfpkg()
+            .failed_at(ErrorPoint::PostVimControl)
+            .rolled_back(),
         op().modify_info().completed(),
         op().terminate().completed(),
         op().scale_in()
@@ -124,7 +128,14 @@ fn instances_follow_the_schema_and_list_every_aspect() {
     found.sort();
     assert_eq!(
         found,
-        ["heal", "scale", "scaleToLevel", "self", "terminate"]
+        [
+            "changeCurrentVnfPkg",
+            "heal",
+            "scale",
+            "scaleToLevel",
+            "self",
+            "terminate"
+        ]
     );
     assert_eq!(
         body["_links"]["heal"]["href"],

@@ -97,6 +97,8 @@ fn same_plan(op: &VnfLcmOpOcc) -> Plan {
         workloads: Vec::new(),
         levels: None,
         objects: Vec::new(),
+        removed: Vec::new(),
+        workloads_before: Vec::new(),
         kept: Vec::new(),
         patches: 0,
         inventory: Vec::new(),

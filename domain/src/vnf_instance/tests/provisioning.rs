@@ -59,6 +59,7 @@ fn beside(world: World) -> World {
 fn situations() -> Vec<(&'static str, World)> {
     let mut all = not_instantiated();
     all.extend(scaled_and_healed());
+    all.extend(changed());
     all.extend(modified());
     all.extend(terminated());
     all
@@ -144,6 +145,36 @@ fn scaled_and_healed() -> Vec<(&'static str, World)> {
     ]
 }
 
+fn changed() -> Vec<(&'static str, World)> {
+    vec![
+        (
+            "change of the package, PROCESSING",
+            until(active(), change(), at_point(ErrorPoint::PreVimControl)),
+        ),
+        (
+            "change of the package, FAILED_TEMP",
+            halted(active(), change()),
+        ),
+        (
+            "change of the package, ROLLING_BACK",
+            undoing(active(), change()),
+        ),
+        (
+            "change of the package, ROLLED_BACK",
+            undone(active(), change()),
+        ),
+        (
+            "change of the package, FAILED",
+            given_up(active(), change()),
+        ),
+        ("change of the package, COMPLETED", {
+            let mut world = active();
+            world.run(change());
+            world
+        }),
+    ]
+}
+
 fn modified() -> Vec<(&'static str, World)> {
     vec![
         ("modify, PROCESSING", started(active(), rename())),
@@ -184,6 +215,7 @@ fn requests() -> Vec<(&'static str, Params)> {
         ("scale", scale(5)),
         ("scale_to_level", scale_to_level(5)),
         ("heal", heal()),
+        ("change_vnfpkg", change()),
         ("terminate", terminate()),
     ]
 }

@@ -24,7 +24,8 @@ fn place(event: &Event) -> usize {
         Event::LeftoversRecorded { .. } => 10,
         Event::VnfcsObserved { .. } => 11,
         Event::ObjectsObserved { .. } => 12,
-        Event::VnfIdentifierDeleted { .. } => 13,
+        Event::VnfPackageChanged { .. } => 13,
+        Event::VnfIdentifierDeleted { .. } => 14,
     }
 }
 
@@ -94,6 +95,7 @@ fn samples() -> Vec<Event> {
             op: op_id("o"),
             operation: Operation::ScaleToLevel,
             overlay,
+            vnf_pkg_id: Some(product().vnf_pkg_id),
         },
         Event::OperationHalted {
             at: at(3),
@@ -142,6 +144,14 @@ fn later() -> Vec<Event> {
             at: at(12),
             objects: vec![managed()],
         },
+        Event::VnfPackageChanged {
+            at: at(13),
+            product: product(),
+            levels: levels(),
+            vnfcs: vec![vnfc()],
+            objects: vec![managed()],
+            def_files: Some(vec!["Files/kubernetes/deployment.yaml".into()]),
+        },
         Event::VnfIdentifierDeleted {
             at: at(13),
             by: "anonymous".into(),
@@ -157,6 +167,6 @@ fn events_of_instances() {
         assert_eq!(place(event), index, "a sample of each event, in order");
         check("VnfInstance", event.name(), event);
     }
-    assert_eq!(samples.len(), 14);
+    assert_eq!(samples.len(), 15);
     check_files("VnfInstance", &samples.iter().map(Event::name).collect());
 }

@@ -1,6 +1,6 @@
 //! Samples of an operation's events; the plans hold every kind of step, undo and state before.
 
-use super::super::fixture::{at, started};
+use super::super::fixture::{at, product, started};
 use super::instance::members;
 use super::{check, check_files};
 use cairn_domain::clocks::Clocks;
@@ -163,10 +163,9 @@ fn steps() -> Vec<Step> {
         .zip(undos().into_iter().cycle())
         .zip(0..)
         .map(|((action, undo), wave)| Step {
-            version: 1,
-            wave,
-            action,
-            undo,
+            because: matches!(action, Action::Delete { .. }).then(|| "it is immutable".into()),
+            gates: matches!(action, Action::AwaitReady { .. }),
+            ..Step::new(wave, action, undo)
         })
         .collect()
 }
@@ -179,6 +178,8 @@ fn plan() -> Plan {
         workloads: vec![("VDU1".into(), object())],
         levels: Some(levels()),
         objects: vec![managed()],
+        removed: vec![managed()],
+        workloads_before: vec![("VDU1".into(), object())],
         kept: vec!["PersistentVolumeClaim/data: volumes stay".into()],
         patches: 1,
         inventory: vec![vnfc()],
@@ -438,6 +439,12 @@ fn outcomes_and_params() {
         Params::Heal {
             vnfcs: vec!["vdu1-5d9c".into()],
             cause: Some("alarm".into()),
+        },
+        Params::ChangeVnfpkg {
+            product: product(),
+            levels: levels(),
+            info: members(&json!({"extensions": {"mtu": 1500}})),
+            vdus: Some(vec!["VDU1".into()]),
         },
         Params::ModifyInfo {
             changes: members(&json!({"vnfInstanceName": null})),

@@ -100,6 +100,7 @@ impl Known {
                     | Operation::Scale
                     | Operation::ScaleToLevel
                     | Operation::Heal
+                    | Operation::ChangeVnfpkg
                     | Operation::Terminate => OperationState::Starting,
                 };
                 entered(

@@ -75,12 +75,7 @@ fn frontend() -> ObjectRef {
 }
 
 fn step(wave: u32, action: Action, undo: Undo) -> Step {
-    Step {
-        version: 1,
-        wave,
-        action,
-        undo,
-    }
+    Step::new(wave, action, undo)
 }
 
 fn set(from: u32, to: u32) -> Action {
@@ -168,6 +163,8 @@ fn plan() -> Op {
         workloads: Vec::new(),
         levels: None,
         objects: Vec::new(),
+        removed: Vec::new(),
+        workloads_before: Vec::new(),
         kept: Vec::new(),
         patches: 0,
         inventory: Vec::new(),

@@ -110,6 +110,9 @@ impl Telling {
                 None,
             ),
             Instance::Healed { vnfcs, .. } => (format!("healed, {}", words::vnfcs(vnfcs)), None),
+            Instance::VnfPackageChanged { product, vnfcs, .. } => {
+                (words::package(product, vnfcs), None)
+            }
             Instance::Terminated { .. } => (String::new(), Some("NOT_INSTANTIATED")),
             Instance::LeftoversRecorded { objects, .. } if objects.is_empty() => (
                 "nothing is left behind in the cluster any more".to_owned(),

@@ -3,6 +3,7 @@
 use cairn_domain::lcm_op_occ::event::{AffectedVnfc, ChangeType, Wait};
 use cairn_domain::lcm_op_occ::plan::{Outcome, Step, Undo, Vnfc};
 use cairn_domain::operation::{Levels, Params};
+use cairn_domain::vnf_instance::VnfProduct;
 use serde_json::{Map, Value};
 
 /// Most names that are listed; the rest is counted.
@@ -74,6 +75,17 @@ pub fn changes(changes: &[AffectedVnfc]) -> String {
     all.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
+/// The package that a VNF was changed to.
+pub fn package(product: &VnfProduct, now: &[Vnfc]) -> String {
+    format!(
+        "is {} {} now, vnfdId {}, {}",
+        product.vnf_product_name,
+        product.vnf_software_version,
+        product.vnfd_id,
+        vnfcs(now)
+    )
+}
+
 /// What was asked for.
 pub fn asked(params: &Params, request: &Map<String, Value>) -> String {
     match params {
@@ -111,6 +123,21 @@ pub fn asked(params: &Params, request: &Map<String, Value>) -> String {
                 .as_ref()
                 .map_or(what.clone(), |cause| format!("{what}, because: {cause}"))
         }
+        Params::ChangeVnfpkg {
+            product,
+            levels: _,
+            info: _,
+            vdus,
+        } => {
+            let to = format!(
+                "to {}, version {}",
+                product.vnfd_id, product.vnf_software_version
+            );
+            match vdus {
+                Some(vdus) => format!("{to}, of the VDUs {}", list(vdus)),
+                None => to,
+            }
+        }
         Params::ModifyInfo { changes } => {
             let patch = if changes.is_empty() { request } else { changes };
             let names: Vec<&String> = patch.keys().collect();
@@ -137,7 +164,11 @@ pub fn asked(params: &Params, request: &Map<String, Value>) -> String {
 pub fn steps<'a>(steps: impl Iterator<Item = &'a Step>) -> String {
     let mut kinds: Vec<(&str, Vec<String>)> = Vec::new();
     for step in steps {
-        let (kind, subject) = (step.action.kind(), step.action.subject());
+        let kind = step.action.kind();
+        let subject = match &step.because {
+            Some(why) => format!("{} ({why})", step.action.subject()),
+            None => step.action.subject(),
+        };
         match kinds.last_mut() {
             Some((last, subjects)) if *last == kind => subjects.push(subject),
             Some(_) | None => kinds.push((kind, vec![subject])),

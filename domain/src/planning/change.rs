@@ -1,0 +1,278 @@
+//! From the objects of one package to those of another, over all of them.
+//!
+//! | object | done | undone by |
+//! |---|---|---|
+//! | in the new package only | applied | deleting it |
+//! | in both, and nothing differs | nothing | nothing |
+//! | in both, and it can be changed | applied | applying the recorded state |
+//! | in both, and a field cannot be changed | deleted, then made anew | deleting it, then making it anew |
+//! | in the old package only | deleted, once the new ones are ready | making it anew |
+//! | in the old package only, and it holds what others use | kept, and said so | nothing |
+//!
+//! Replicas are never part of it: a workload that is changed keeps the live number, one that is made anew begins
+//! with it.
+
+use super::ask::{level_replicas, workloads};
+use super::order::wave_of;
+use super::steps::{
+    create_step, empty, kept_body, replicas_in_doubt, settle, step, surveyed_workloads,
+    undo_of_creation,
+};
+use super::{Inputs, Keep};
+use crate::lcm_op_occ::plan::{Action, ManagedObject, Plan, PreState, Step, Undo};
+use crate::object::{ObjectRef, Uid};
+use crate::operation::Levels;
+use crate::ports::{Survey, Surveyed};
+use crate::problem::Problem;
+use serde_json::Value;
+
+/// Waves that one wave of kinds takes: what is made anew goes, all is applied, replicas are set.
+pub(super) const WAVES_EACH: u32 = 3;
+/// Wave of the kinds that are applied last and removed first.
+const LAST_KIND: u32 = 7;
+
+/// The plan of a change.
+///
+/// # Errors
+///
+/// A [`Problem`] that names what would have to be made anew and holds what must not be lost.
+pub(super) fn change(
+    inputs: &Inputs<'_>,
+    survey: &Survey,
+    levels: &Levels,
+    vdus: Option<&[String]>,
+    keep: &mut Keep<'_>,
+) -> Result<Plan, Problem> {
+    let mut plan = Plan {
+        levels: Some(levels.clone()),
+        objects: Vec::new(),
+        workloads_before: workloads(inputs),
+        workloads: surveyed_workloads(survey, levels),
+        ..empty(inputs, survey)
+    };
+    let known = inputs.known();
+    let mut ready = Vec::new();
+    let mut last = 0;
+    for (place, (manifest, found)) in (0u32..).zip(inputs.manifests.iter().zip(&survey.items)) {
+        let wave = inputs.wave(place, found) * WAVES_EACH;
+        last = last.max(wave);
+        let manifest = &manifest.value;
+        if found.kind.create_only {
+            plan.steps
+                .push(create_step(found, manifest, wave + 1, keep));
+            continue;
+        }
+        let before = known.iter().find(|old| old.object.is(&found.object));
+        if let Some(before) = before.filter(|_| is_left_alone(&plan, found, vdus)) {
+            plan.objects.push(before.clone());
+            continue;
+        }
+        refuse_loss(found)?;
+        let replicas = level_replicas(levels, manifest);
+        if !found.unchanged || is_made_anew(found) {
+            let steps = apply_anew(found, manifest, replicas, wave, false, keep);
+            plan.steps.extend(steps);
+        }
+        let set = replicas_in_doubt(inputs, found, manifest, levels, wave + 2);
+        plan.steps.extend(set);
+        plan.objects.push(ManagedObject {
+            object: found.object.clone(),
+            uid: uid_kept(found),
+            manifest: keep(manifest),
+        });
+        ready.push(found.object.clone());
+    }
+    let first = last + WAVES_EACH;
+    let gone = remove(inputs, survey, &mut plan, first + 1, keep);
+    if !gone.is_empty() && !ready.is_empty() {
+        plan.steps.push(gate(first, ready.clone()));
+    }
+    let workloads = plan.workloads.clone();
+    settle(&mut plan.steps, ready, &[], &workloads);
+    plan.steps.extend(await_gone(gone));
+    Ok(plan)
+}
+
+/// What is only in the old package is removed when all that is new is ready.
+fn gate(wave: u32, objects: Vec<ObjectRef>) -> Step {
+    let await_ready = Action::AwaitReady {
+        objects,
+        replaced: Vec::new(),
+    };
+    Step {
+        gates: true,
+        ..step(wave, await_ready, Undo::Nothing)
+    }
+}
+
+/// The workload of a VDU that `vdu_params` does not name stays as it is.
+fn is_left_alone(plan: &Plan, found: &Surveyed, vdus: Option<&[String]>) -> bool {
+    let Some(named) = vdus else { return false };
+    plan.workloads
+        .iter()
+        .any(|(vdu, workload)| workload.is(&found.object) && !named.contains(vdu))
+}
+
+/// Kinds that hold what others use, or what cannot be made again.
+fn is_kept(kind: &str) -> Option<&'static str> {
+    match kind {
+        "Namespace" => Some("kept, for what else is in it would go with it"),
+        "CustomResourceDefinition" => Some("kept, for custom resources of others would go with it"),
+        "PersistentVolumeClaim" | "PersistentVolume" => Some("volumes are kept"),
+        _ => None,
+    }
+}
+
+fn refuse_loss(found: &Surveyed) -> Result<(), Problem> {
+    match (&found.needs_recreate, is_kept(&found.object.kind)) {
+        (Some(why), Some(_)) => Err(Problem::new(
+            409,
+            format!(
+                "{} cannot be changed to what the package says, and is never made anew for what it holds: {why}",
+                found.object
+            ),
+        )),
+        (Some(_) | None, _) => Ok(()),
+    }
+}
+
+/// It cannot be changed in place: a field is immutable, or it ran and failed.
+pub(super) fn is_made_anew(found: &Surveyed) -> bool {
+    match &found.pre {
+        PreState::Ours { failed, .. } => {
+            (found.needs_recreate.is_some() || *failed) && is_kept(&found.object.kind).is_none()
+        }
+        PreState::Absent | PreState::Foreign { .. } => false,
+    }
+}
+
+fn uid_kept(found: &Surveyed) -> Option<Uid> {
+    match &found.pre {
+        PreState::Ours { uid, .. } if !is_made_anew(found) => Some(uid.clone()),
+        PreState::Ours { .. } | PreState::Absent | PreState::Foreign { .. } => None,
+    }
+}
+
+/// The steps that bring one object to its manifest, whatever is there.
+pub(super) fn apply_anew(
+    found: &Surveyed,
+    manifest: &Value,
+    replicas: Option<u32>,
+    wave: u32,
+    force_owned: bool,
+    keep: &mut Keep<'_>,
+) -> Vec<Step> {
+    let object = found.object.clone();
+    let apply = |replicas: Option<u32>, manifest| Action::Apply {
+        object: object.clone(),
+        manifest,
+        replicas,
+        force_owned,
+    };
+    match &found.pre {
+        PreState::Ours {
+            uid,
+            body,
+            replicas: live,
+            ..
+        } if is_made_anew(found) => {
+            // Undone the other way round: the new one goes, then the old one is made again.
+            let delete = Action::Delete {
+                object: object.clone(),
+                uid: Some(uid.clone()),
+                grace_s: None,
+            };
+            let body = kept_body(body, *live, keep);
+            let failed = || "it failed; applied again it would not run again".to_owned();
+            let because = found.needs_recreate.clone().unwrap_or_else(failed);
+            vec![
+                Step {
+                    because: Some(because),
+                    ..step(wave, delete, Undo::Recreate { body })
+                },
+                step(
+                    wave + 1,
+                    apply(live.or(replicas), keep(manifest)),
+                    Undo::Delete,
+                ),
+            ]
+        }
+        PreState::Ours {
+            body,
+            replicas: live,
+            ..
+        } => {
+            let body = kept_body(body, *live, keep);
+            let undo = Undo::Restore { body };
+            vec![step(wave + 1, apply(replicas, keep(manifest)), undo)]
+        }
+        PreState::Absent | PreState::Foreign { .. } => {
+            let undo = undo_of_creation(&object.kind);
+            vec![step(wave + 1, apply(replicas, keep(manifest)), undo)]
+        }
+    }
+}
+
+/// Removes what was read and is no part of the VNF any more, workloads before what they need; answers what is to
+/// be gone.
+pub(super) fn remove(
+    inputs: &Inputs<'_>,
+    survey: &Survey,
+    plan: &mut Plan,
+    first: u32,
+    keep: &mut Keep<'_>,
+) -> Vec<(ObjectRef, Option<Uid>)> {
+    let all = inputs.all();
+    let mut gone = Vec::new();
+    for found in &survey.reads {
+        let Some(known) = all.iter().find(|known| known.object.is(&found.object)) else {
+            continue;
+        };
+        if let Some(why) = is_kept(&found.object.kind) {
+            // It stays an object of the VNF: a termination finds it.
+            if found.pre != PreState::Absent {
+                plan.kept.push(format!("{}: {why}", found.object));
+                plan.objects.push(known.clone());
+            }
+            continue;
+        }
+        plan.removed.push(known.clone());
+        match &found.pre {
+            PreState::Ours {
+                uid,
+                body,
+                replicas,
+                ..
+            } => {
+                let delete = Action::Delete {
+                    object: found.object.clone(),
+                    uid: Some(uid.clone()),
+                    grace_s: None,
+                };
+                let body = kept_body(body, *replicas, keep);
+                let wave = first + LAST_KIND - wave_of(found.object.group(), &found.object.kind);
+                plan.steps.push(step(wave, delete, Undo::Recreate { body }));
+                gone.push((found.object.clone(), Some(uid.clone())));
+            }
+            PreState::Foreign { .. } => {
+                plan.kept
+                    .push(format!("{}: it belongs to somebody else now", found.object));
+            }
+            // Its pods may be ending.
+            PreState::Absent => gone.push((found.object.clone(), known.uid.clone())),
+        }
+    }
+    gone
+}
+
+/// Waits for what was removed, beside what is waited for to be ready.
+pub(super) fn await_gone(objects: Vec<(ObjectRef, Option<Uid>)>) -> Option<Step> {
+    let wait = Action::AwaitGone {
+        objects,
+        volumes: false,
+    };
+    match &wait {
+        Action::AwaitGone { objects, .. } if objects.is_empty() => None,
+        _ => Some(step(0, wait, Undo::Nothing)),
+    }
+}
