@@ -1,16 +1,13 @@
 //! Making a CSAR from a folder (`cairn package build`).
 
 use std::fs;
-use std::io::{Cursor, Write};
 use std::path::Path;
-
-use zip::write::SimpleFileOptions;
-use zip::{CompressionMethod, DateTime, ZipWriter};
 
 use crate::archive::{Files, Limits};
 use crate::digest::Algorithm;
 use crate::error::{ErrorKind, PackageError};
 use crate::meta::{self, TOSCA_META};
+use crate::pack::pack;
 use crate::package::Package;
 
 /// Folders nest no deeper than this.
@@ -42,7 +39,7 @@ pub fn build(dir: &Path) -> Result<Vec<u8>, PackageError> {
     })?;
     refresh_metadata(&mut files)?;
     refresh_manifest(&mut files)?;
-    let bytes = zip(files.iter())?;
+    let bytes = pack(files.iter())?;
     Package::read(&bytes, &limits)?;
     Ok(bytes)
 }
@@ -174,33 +171,4 @@ fn kept(text: &str) -> Vec<&str> {
         kept.pop();
     }
     kept
-}
-
-/// A zip that depends on nothing but the files: sorted, TOSCA.meta first, without times.
-pub(crate) fn zip<'a>(
-    files: impl Iterator<Item = (&'a String, &'a Vec<u8>)>,
-) -> Result<Vec<u8>, PackageError> {
-    let failed = |e: &dyn std::fmt::Display| {
-        PackageError::new(
-            ErrorKind::Archive,
-            format!("the zip cannot be written: {e}"),
-        )
-    };
-    let mut files: Vec<_> = files.collect();
-    files.sort_by_key(|(path, _)| (path.as_str() != TOSCA_META, path.as_str()));
-    let options = SimpleFileOptions::default()
-        .compression_method(CompressionMethod::Deflated)
-        .last_modified_time(DateTime::default())
-        .unix_permissions(0o644);
-    let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
-    for (path, content) in files {
-        writer
-            .start_file(path.as_str(), options)
-            .map_err(|e| failed(&e))?;
-        writer.write_all(content).map_err(|e| failed(&e))?;
-    }
-    writer
-        .finish()
-        .map(Cursor::into_inner)
-        .map_err(|e| failed(&e))
 }

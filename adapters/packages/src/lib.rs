@@ -13,6 +13,7 @@ mod digest;
 mod error;
 mod manifests;
 mod meta;
+mod pack;
 mod package;
 mod source;
 mod tosca;

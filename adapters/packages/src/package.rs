@@ -11,9 +11,10 @@ use crate::digest::Algorithm;
 use crate::error::{ErrorKind, PackageError, quoted};
 use crate::manifests::{self, Manifest};
 use crate::meta::{self, Entries};
+use crate::pack::pack;
 use crate::source::Source;
 use crate::tosca::Definitions;
-use crate::{build, unsupported, vnfd};
+use crate::{unsupported, vnfd};
 
 /// A VNF package whose content was checked.
 ///
@@ -115,7 +116,7 @@ impl Package {
     pub fn vnfd_zip(&self) -> Result<Vec<u8>, PackageError> {
         let metadata = [meta::TOSCA_META, self.entries.manifest.as_str()];
         let wanted = |path: &str| self.definition_files.contains(path) || metadata.contains(&path);
-        build::zip(self.files.iter().filter(|(path, _)| wanted(path)))
+        pack(self.files.iter().filter(|(path, _)| wanted(path)))
     }
 
     /// The objects to be made, in order: those of the files that the request lists

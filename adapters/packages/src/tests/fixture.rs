@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::{ErrorKind, Limits, Package, PackageError, build};
+use crate::pack::pack;
+use crate::{ErrorKind, Limits, Package, PackageError};
 
 /// A CSAR in the making.
 #[derive(Clone)]
@@ -77,7 +78,7 @@ impl Csar {
     }
 
     pub(super) fn bytes(&self) -> Vec<u8> {
-        build::zip(self.files.iter()).unwrap()
+        pack(self.files.iter()).unwrap()
     }
 
     #[track_caller]
