@@ -54,6 +54,15 @@ pub(crate) fn read(files: &Files) -> Result<Entries, PackageError> {
     Ok(entries)
 }
 
+/// Says that an entry is missing, and what it is for.
+fn missing(key: &str) -> String {
+    let (names, such) = match key {
+        "ETSI-Entry-Manifest" => ("the manifest (SOL004 4.3)", "vnf.mf"),
+        _ => ("the VNFD", "Definitions/vnfd.yaml"),
+    };
+    format!("has no {key}; add a line that names {names}, such as \"{key}: {such}\"")
+}
+
 /// Says that TOSCA.meta is missing, and why if the folder was packed instead of what is in it.
 fn no_meta(files: &Files) -> String {
     let plain = format!("the package has no {TOSCA_META}");
@@ -91,10 +100,7 @@ fn entries(meta: &str, files: &Files) -> Result<Entries, PackageError> {
             .take_while(|line| !line.key.eq_ignore_ascii_case("name"))
             .find(|line| line.key.eq_ignore_ascii_case(key) && !line.value.is_empty());
         let Some(line) = line else {
-            return Err(
-                PackageError::new(ErrorKind::Descriptor, format!("has no {key}"))
-                    .in_file(TOSCA_META),
-            );
+            return Err(PackageError::new(ErrorKind::Descriptor, missing(key)).in_file(TOSCA_META));
         };
         let path = line.value.strip_prefix("./").unwrap_or(line.value);
         if files.contains_key(path) {

@@ -18,13 +18,15 @@ fn tosca_meta_and_its_two_entries_are_demanded() {
         .replacing(META, "Entry-Definitions", "Other")
         .is_refused(
             Descriptor,
-            "TOSCA-Metadata/TOSCA.meta: has no Entry-Definitions",
+            "TOSCA-Metadata/TOSCA.meta: has no Entry-Definitions; add a line that names the VNFD, \
+             such as \"Entry-Definitions: Definitions/vnfd.yaml\"",
         );
     csar()
         .replacing(META, "ETSI-Entry-Manifest", "Other")
         .is_refused(
             Descriptor,
-            "TOSCA-Metadata/TOSCA.meta: has no ETSI-Entry-Manifest",
+            "TOSCA-Metadata/TOSCA.meta: has no ETSI-Entry-Manifest; add a line that names the manifest \
+             (SOL004 4.3), such as \"ETSI-Entry-Manifest: vnf.mf\"",
         );
     csar().without(VNFD).is_refused(
         Descriptor,
