@@ -221,6 +221,13 @@ impl VnfLcmOpOcc {
                     uid: self.uid_of(object),
                     manifest: manifest.clone(),
                 }),
+                Action::RunHook { object, hook, .. } if !self.hook_jobs_removed() => {
+                    Some(ManagedObject {
+                        object: object.clone(),
+                        uid: None,
+                        manifest: crate::hook::marker(object, hook),
+                    })
+                }
                 Action::Create { .. }
                 | Action::Delete { .. }
                 | Action::SetReplicas { .. }
@@ -229,7 +236,38 @@ impl VnfLcmOpOcc {
                 | Action::AwaitGone { .. }
                 | Action::TakeInventory { .. }
                 | Action::Verify { .. }
+                | Action::RunHook { .. }
+                | Action::RegisterVim { .. }
+                | Action::UnregisterVim { .. }
+                | Action::RemoveHookJobs { .. }
                 | Action::Unknown(_) => None,
+            })
+            .collect()
+    }
+
+    fn hook_jobs_removed(&self) -> bool {
+        self.steps.iter().any(|log| {
+            matches!(log.step.action, Action::RemoveHookJobs { .. }) && is_done(&log.state)
+        })
+    }
+
+    /// The results of the hooks whose Jobs these are, with their items, as far as they are known.
+    #[must_use]
+    pub fn hook_results(&self, jobs: &[String]) -> Vec<(Option<&str>, &Value)> {
+        self.steps
+            .iter()
+            .filter_map(|log| match (&log.step.action, &log.state) {
+                (
+                    Action::RunHook { object, item, .. },
+                    StepState::Done {
+                        outcome:
+                            Outcome::HookSucceeded {
+                                result: Some(result),
+                                ..
+                            },
+                    },
+                ) if jobs.contains(&object.name) => Some((item.as_deref(), result)),
+                _ => None,
             })
             .collect()
     }
@@ -268,13 +306,16 @@ impl VnfLcmOpOcc {
     /// The cluster refused the step for good, and nothing speaks for an effect: there is nothing of ours.
     pub(crate) fn was_refused(&self, index: usize) -> bool {
         self.steps.get(index).is_some_and(|log| {
-            matches!(
-                &log.state,
-                StepState::Failed {
-                    class: WaitClass::Permanent,
-                    ..
-                }
-            ) && !self.in_doubt.contains(&index)
+            // A hook that failed has left its Job.
+            !matches!(log.step.action, Action::RunHook { .. })
+                && matches!(
+                    &log.state,
+                    StepState::Failed {
+                        class: WaitClass::Permanent,
+                        ..
+                    }
+                )
+                && !self.in_doubt.contains(&index)
                 && log
                     .step
                     .action

@@ -11,6 +11,7 @@ pub mod announce;
 pub mod clocks;
 pub mod follow;
 pub mod history;
+pub mod hook;
 pub mod ids;
 pub mod lcm_op_occ;
 pub mod merge_patch;

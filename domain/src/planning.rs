@@ -9,9 +9,12 @@
 //! | HEAL of all | apply each recorded manifest, then evict all pods | await ready, inventory |
 //! | `CHANGE_VNFPKG` | apply each manifest that changes something, then delete what only the old package has | await ready, await gone, inventory |
 //! | TERMINATE | delete in reverse order | await gone |
+//!
+//! The hooks that the package has for an operation come before its writes and after its waits ([`crate::hook`]).
 
 mod ask;
 mod change;
+mod hooks;
 mod order;
 mod recheck;
 mod steps;
@@ -21,6 +24,7 @@ pub use order::wave_of;
 pub use recheck::recheck;
 pub use steps::{check_cluster, plan};
 
+use crate::hook::Hook;
 use crate::lcm_op_occ::VnfLcmOpOcc;
 use crate::lcm_op_occ::plan::ManagedObject;
 use crate::object::{Body, ObjectRef};
@@ -48,6 +52,8 @@ pub struct Inputs<'a> {
     /// The recorded manifests of the instance's objects, read from the blob store, in the order of
     /// [`Inputs::owned`]; for HEAL of all.
     pub recorded: &'a [Value],
+    /// The hooks of the package, those of other operations too.
+    pub hooks: &'a [Hook],
 }
 
 impl<'a> Inputs<'a> {

@@ -24,6 +24,23 @@ pub struct VimConnectionInfo {
     /// `bearer_token`, or `client_certificate` and `client_key` (PEM); sealed.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub access_info: Map<String, Value>,
+    /// What else is known of it: `registeredBy`, the operation whose hook registered it.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub extra: Map<String, Value>,
+}
+
+/// Member of `extra` that names the operation that registered a VIM.
+pub const REGISTERED_BY: &str = "registeredBy";
+
+/// Access to a cluster as a Secret holds it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundAccess {
+    /// The address, where the Secret says one.
+    pub endpoint: Option<String>,
+    /// PEM, where the Secret holds one.
+    pub ca_pem: Option<String>,
+    /// How to authenticate.
+    pub credential: Credential,
 }
 
 /// Why a connection cannot be used as it was given.

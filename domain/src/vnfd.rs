@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::clocks::Clocks;
+use crate::hook::Hook;
 use crate::vnf_instance::VnfProduct;
 
 pub use flavour::{Aspect, Flavour, InstantiationLevel, LevelTarget, Vdu};
@@ -64,6 +65,9 @@ pub struct Vnfd {
     pub sensitive: Vec<String>,
     /// Clocks of waits that this package sets (`cairn.clocks`).
     pub clocks: Clocks,
+    /// What the package lets run beside its operations.
+    #[serde(default)]
+    pub hooks: Vec<Hook>,
 }
 
 impl Vnfd {
@@ -88,6 +92,7 @@ impl Vnfd {
             vnf_configurable_properties: Map::new(),
             sensitive,
             clocks: Clocks::default(),
+            hooks: Vec::new(),
         }
     }
 
@@ -206,6 +211,7 @@ mod tests {
             vnf_configurable_properties: Map::new(),
             sensitive: vec![],
             clocks: Clocks::default(),
+            hooks: vec![],
         }
     }
 

@@ -376,6 +376,14 @@ pub const TABLE: &[Row] = &[
     ),
     // Workloads and other objects.
     row("Job", "Failed", "", Permanent, 0),
+    // Hooks; a clock that the hook declares goes before this one.
+    row("Job", "HookRunning", "", Progressing, 10 * MINUTE),
+    row("Job", "HookResult", "", Permanent, 0),
+    row("Secret", "ResultMissing", "", Progressing, MINUTE),
+    row("VIM", "Conflict", "", Permanent, 0),
+    row("VIM", "Refused", "", Permanent, 0),
+    row("VIM", "Unavailable", "", Infrastructure, 5 * MINUTE),
+    row("Secret", "NoAccess", "", Permanent, 0),
     row("", "QuotaExceeded", "", Blocked, 30 * SECOND),
     row("", "ProgressDeadlineExceeded", "", Infrastructure, MINUTE),
     row("", "RollingOut", "", Progressing, 10 * MINUTE),

@@ -115,6 +115,7 @@ async fn scope(runner: &Runner, op: &VnfLcmOpOcc) -> Result<Option<Scope>, PortE
             .as_ref()
             .map_or_else(String::new, |plan| plan.namespace.clone()),
         take_over: false,
+        since: op.state_entered,
         look_only: true,
     }))
 }

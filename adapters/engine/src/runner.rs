@@ -7,6 +7,7 @@
 mod grant;
 mod plan;
 mod steps;
+mod vims;
 mod waits;
 mod work;
 
@@ -19,7 +20,7 @@ use crate::target::Targets;
 use cairn_domain::clocks::Clocks;
 use cairn_domain::ids::{NodeId, VnfLcmOpOccId};
 use cairn_domain::ports::{
-    Blobs, Clock, ContainerPlatform, EventLog, Lease, Metrics, Nfvo, Packages, WorkQueue,
+    Blobs, Clock, ContainerPlatform, EventLog, Ids, Lease, Metrics, Nfvo, Packages, Vims, WorkQueue,
 };
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -58,6 +59,10 @@ pub struct Ports {
     pub nfvo: Arc<dyn Nfvo>,
     /// Where instances run.
     pub targets: Arc<Targets>,
+    /// Registered VIMs.
+    pub vims: Arc<dyn Vims>,
+    /// Names of secrets in the vault.
+    pub ids: Arc<dyn Ids>,
     /// Time.
     pub clock: Arc<dyn Clock>,
     /// Faults, where they are enabled.

@@ -210,6 +210,20 @@ async fn workload(
     Ok(found)
 }
 
+/// What is in the way of one workload that waits so.
+pub(crate) async fn roots_of(
+    session: &Session,
+    scope: &Scope,
+    at: &Located,
+    live: &Value,
+    waiting: &Waiting,
+) -> Result<Vec<Obstacle>, CallError> {
+    let mut around = Surroundings::read(session, scope, std::slice::from_ref(at)).await?;
+    let namespace = at.object.namespace.clone().unwrap_or_default();
+    around.events(session, &namespace).await?;
+    workload(session, live, waiting, &mut around, &namespace).await
+}
+
 /// Names the node as the root, where a pod gets no further since its node does not answer.
 async fn blame_node(
     session: &Session,

@@ -5,7 +5,9 @@ use crate::apply::{self, Wanted};
 use crate::client::{Cluster, Session, Settings};
 use crate::errors::{CallError, Halt, Try};
 use crate::verify::Expected;
-use crate::{await_ready, delete, evict, gone, inventory, scale, survey, verify, watch};
+use crate::{
+    await_ready, credentials, delete, evict, gone, hook, inventory, scale, survey, verify, watch,
+};
 use async_trait::async_trait;
 use cairn_domain::ids::VimId;
 use cairn_domain::lcm_op_occ::plan::{Action, Outcome, StepResult, Vnfc};
@@ -13,7 +15,8 @@ use cairn_domain::object::{Body, ObjectRef};
 use cairn_domain::ports::{
     Bodies, ContainerPlatform, PortError, Scope, SurveyOutcome, SurveyRequest,
 };
-use cairn_domain::vim::ClusterAccess;
+use cairn_domain::vim::{ClusterAccess, FoundAccess};
+use cairn_domain::waits::Obstacle;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -143,15 +146,55 @@ impl KubernetesPlatform {
                 };
                 verify::look(&session, scope, &expected).await
             }
-            Action::Unknown(step) => Err(Halt::call(
-                "cluster",
-                "Invalid",
-                format!(
-                    "this version of Cairn does not know steps of kind {}",
-                    step["kind"]
-                ),
-            )),
+            Action::RunHook { .. }
+            | Action::RemoveHookJobs { .. }
+            | Action::RegisterVim { .. }
+            | Action::UnregisterVim { .. }
+            | Action::Unknown(_) => attempt_other(&session, scope, action, bodies).await,
         }
+    }
+}
+
+/// What is about no object of the VNF.
+async fn attempt_other(
+    session: &Session,
+    scope: &Scope,
+    action: &Action,
+    bodies: &dyn Bodies,
+) -> Try<Outcome> {
+    match action {
+        Action::RunHook {
+            hook,
+            item,
+            object,
+            manifest,
+            result,
+            registers_vim,
+            ..
+        } => {
+            let manifest = json(bodies, manifest).await?;
+            let wish = hook::Wish {
+                hook,
+                item: item.as_deref(),
+                object,
+                manifest: &manifest,
+                result,
+                registers_vim: *registers_vim,
+            };
+            hook::run(session, scope, &wish).await
+        }
+        Action::RemoveHookJobs { namespace } => hook::remove(session, scope, namespace).await,
+        other => Err(Halt::call(
+            "cluster",
+            "Invalid",
+            format!(
+                "this version of Cairn does not do steps of kind {} on a cluster",
+                match other {
+                    Action::Unknown(step) => step["kind"].to_string(),
+                    known => known.kind().to_owned(),
+                }
+            ),
+        )),
     }
 }
 
@@ -186,6 +229,15 @@ impl ContainerPlatform for KubernetesPlatform {
             Ok(session) => watch::changed(&session, scope, action, at_most).await,
             Err(_) => tokio::time::sleep(at_most).await,
         }
+    }
+
+    async fn access_in(&self, scope: &Scope, secret: &str) -> Result<FoundAccess, Vec<Obstacle>> {
+        let session = self
+            .session(scope)
+            .map_err(|e| e.reading("cluster").obstacles())?;
+        credentials::access_in(&session, scope, secret)
+            .await
+            .map_err(Halt::obstacles)
     }
 
     async fn inventory(

@@ -17,6 +17,7 @@ pub(crate) fn scope() -> Scope {
         package_digest: "digest".into(),
         namespace: "ns".into(),
         take_over: false,
+        since: cairn_domain::time::Timestamp::from_millis(0),
         look_only: false,
     }
 }

@@ -46,7 +46,14 @@ fn objects(action: &Action) -> Vec<ObjectRef> {
         Action::Apply { object, .. }
         | Action::Create { object, .. }
         | Action::Delete { object, .. }
-        | Action::SetReplicas { object, .. } => vec![object.clone()],
+        | Action::SetReplicas { object, .. }
+        | Action::RunHook { object, .. } => vec![object.clone()],
+        Action::RemoveHookJobs { namespace } => vec![ObjectRef {
+            api_version: "batch/v1".into(),
+            kind: "Job".into(),
+            namespace: Some(namespace.clone()),
+            name: String::new(),
+        }],
         Action::Evict { vnfc } => vec![ObjectRef {
             api_version: "policy/v1".into(),
             kind: "PodDisruptionBudget".into(),
@@ -71,7 +78,9 @@ fn objects(action: &Action) -> Vec<ObjectRef> {
             .chain(replicas.iter().map(|(object, _)| object))
             .cloned()
             .collect(),
-        Action::Unknown(_) => Vec::new(),
+        Action::RegisterVim { .. } | Action::UnregisterVim { .. } | Action::Unknown(_) => {
+            Vec::new()
+        }
     }
 }
 

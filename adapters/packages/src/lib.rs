@@ -11,6 +11,7 @@ mod archive;
 mod build;
 mod digest;
 mod error;
+mod hooks;
 mod manifests;
 mod meta;
 mod pack;

@@ -14,7 +14,7 @@ use crate::meta::{self, Entries};
 use crate::pack::pack;
 use crate::source::Source;
 use crate::tosca::Definitions;
-use crate::{unsupported, vnfd};
+use crate::{hooks, unsupported, vnfd};
 
 /// A VNF package whose content was checked.
 ///
@@ -57,8 +57,9 @@ impl Package {
         let source = Source::new(&files, limits);
         let definitions = Definitions::read(&entries.definitions, &source)?;
         unsupported::check(&files, &definitions)?;
-        let vnfd = vnfd::read(&definitions)?;
-        let manifests_by_file = in_folder(&source)?;
+        let mut vnfd = vnfd::read(&definitions)?;
+        vnfd.hooks = hooks::read(&definitions, &source)?;
+        let manifests_by_file = in_folder(&source, &vnfd)?;
         check_workloads(&vnfd, &manifests_by_file, &source)?;
         let definition_files: BTreeSet<_> = definitions
             .templates
@@ -170,6 +171,11 @@ impl Package {
                 there.join(", ")
             )));
         };
+        if is_hook(&self.vnfd, &path) {
+            return Err(wrong(
+                "is the Job of a hook, no object of the VNF".to_owned(),
+            ));
+        }
         match self.manifests_by_file.get(&path) {
             Some(known) => Ok(known.clone()),
             None => manifests::read(&path, source),
@@ -182,11 +188,20 @@ fn is_in_files(path: &str) -> bool {
     path.starts_with("Files/") && manifests::is_manifest(path)
 }
 
-fn in_folder(source: &Source<'_>) -> Result<BTreeMap<String, Vec<Manifest>>, PackageError> {
+/// Whether a file is the Job of a hook, which is no object of the VNF.
+fn is_hook(vnfd: &Vnfd, path: &str) -> bool {
+    vnfd.hooks.iter().any(|hook| hook.file == path)
+}
+
+fn in_folder(
+    source: &Source<'_>,
+    vnfd: &Vnfd,
+) -> Result<BTreeMap<String, Vec<Manifest>>, PackageError> {
     source
         .files
         .keys()
         .filter(|path| path.starts_with(manifests::FOLDER) && manifests::is_manifest(path))
+        .filter(|path| !is_hook(vnfd, path))
         .map(|path| Ok((path.clone(), manifests::read(path, source)?)))
         .collect()
 }
@@ -222,7 +237,8 @@ fn check_workloads(
 ) -> Result<(), PackageError> {
     let mut elsewhere = Vec::new();
     let others = source.files.keys().filter(|path| is_in_files(path));
-    for path in others.filter(|path| !manifests_by_file.contains_key(*path)) {
+    let is_other = |path: &&String| !manifests_by_file.contains_key(*path) && !is_hook(vnfd, path);
+    for path in others.filter(is_other) {
         match manifests::read(path, source) {
             Ok(found) => elsewhere.extend(found),
             Err(error) if error.kind == ErrorKind::Limit => return Err(error),

@@ -5,6 +5,7 @@ mod archives;
 mod builds;
 mod descriptors;
 pub(crate) mod fixture;
+mod hooks;
 mod manifests;
 mod metadata;
 mod tacker;

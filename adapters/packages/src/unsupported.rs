@@ -1,10 +1,11 @@
-//! What a package may hold and this version does not run: Helm charts, hooks, scripts.
+//! What a package may hold and this version does not run: Helm charts, scripts, hooks that are no Kubernetes Jobs.
 //!
 //! They are refused at onboarding, all of them by name: a package whose hooks are left out without
 //! a word would come up and be wrong.
 
 use crate::archive::Files;
 use crate::error::{ErrorKind, PackageError};
+use crate::hooks;
 use crate::tosca::{Definitions, Located};
 use crate::vnfd;
 use crate::yaml::{Kind, Node};
@@ -22,7 +23,7 @@ const NOT_OPERATIONS: [&str; 6] = [
     "notifications",
 ];
 
-/// Refuses a package that holds a chart, a hook or a script.
+/// Refuses a package that holds a chart, a script, or a hook that is no Kubernetes Job.
 ///
 /// # Errors
 /// [`ErrorKind::Unsupported`], naming each.
@@ -35,8 +36,15 @@ pub(crate) fn check(files: &Files, definitions: &Definitions) -> Result<(), Pack
             file: &template.file,
             node,
         });
-        for (name, node) in nodes.chain(types.into_iter().flat_map(Located::members)) {
-            for (line, hook) in hooks(name, node) {
+        let nodes = nodes.map(|(name, node)| {
+            let is_vnf = vnfd::type_of(node).is_some_and(|t| definitions.is_a(t, &[vnfd::VNF]));
+            (name, node, is_vnf)
+        });
+        let types = types.into_iter().flat_map(Located::members);
+        // A hook stands at the VNF itself: a type is not run.
+        let types = types.map(|(name, node)| (name, node, false));
+        for (name, node, is_vnf) in nodes.chain(types) {
+            for (line, hook) in hooks(name, node, is_vnf) {
                 place.get_or_insert((template.file.clone(), line));
                 found.push(hook);
             }
@@ -51,7 +59,7 @@ pub(crate) fn check(files: &Files, definitions: &Definitions) -> Result<(), Pack
         found.push(format!("and {more} more"));
     }
     let message = format!(
-        "holds what this version does not run (Helm charts, hooks, scripts): {}",
+        "holds what this version does not run (Helm charts, scripts, hooks other than Kubernetes Jobs at the VNF): {}",
         found.join("; ")
     );
     let error = PackageError::new(ErrorKind::Unsupported, message);
@@ -75,36 +83,42 @@ fn file(path: &str) -> Option<String> {
     (in_folder || matches!(ending, "py" | "sh")).then(|| format!("script {path}"))
 }
 
-/// The operations of a node template or type that something in the package implements.
-fn hooks(name: &str, node: Located<'_>) -> Vec<(usize, String)> {
+/// The operations of all interfaces of a node template or type.
+pub(crate) fn operations(node: Located<'_>) -> impl Iterator<Item = (&String, &Node)> {
+    let interfaces = node.node.get("interfaces").into_iter();
+    interfaces
+        .flat_map(Node::members)
+        .flat_map(|(_, interface)| interface.get("operations").unwrap_or(interface).members())
+        .filter(|(operation, _)| !NOT_OPERATIONS.contains(&operation.as_str()))
+}
+
+/// The operations of a node template or type that something in the package implements, and that are not run.
+fn hooks(name: &str, node: Located<'_>, is_vnf: bool) -> Vec<(usize, String)> {
     let mut found = Vec::new();
-    let interfaces = node.node.get("interfaces");
-    for (_, interface) in interfaces.into_iter().flat_map(Node::members) {
-        let listed = interface.get("operations").unwrap_or(interface);
-        for (operation, body) in listed.members() {
-            if NOT_OPERATIONS.contains(&operation.as_str()) {
-                continue;
-            }
-            if let Some(by) = implementation(body) {
-                let file = node
-                    .node
-                    .at(&["artifacts", by, "file"])
-                    .and_then(Node::text);
-                let is_hook = operation.ends_with("_start") || operation.ends_with("_end");
-                let what = if is_hook { "hook" } else { "operation" };
-                let by = file.unwrap_or(by);
-                found.push((
-                    body.line,
-                    format!("{what} {operation} of {name}, implemented by {by}"),
-                ));
-            }
+    for (operation, body) in operations(node) {
+        let Some(by) = implementation(body) else {
+            continue;
+        };
+        let file = node
+            .node
+            .at(&["artifacts", by, "file"])
+            .and_then(Node::text);
+        let by = file.unwrap_or(by);
+        if is_vnf && hooks::named(operation).is_some() && hooks::may_be_job(by) {
+            continue;
         }
+        let is_hook = operation.ends_with("_start") || operation.ends_with("_end");
+        let what = if is_hook { "hook" } else { "operation" };
+        found.push((
+            body.line,
+            format!("{what} {operation} of {name}, implemented by {by}"),
+        ));
     }
     found
 }
 
 /// What implements an operation: `op: file`, `op: {implementation: file}` or with `primary`.
-fn implementation(body: &Node) -> Option<&str> {
+pub(crate) fn implementation(body: &Node) -> Option<&str> {
     let stated = match &body.kind {
         Kind::Mapping(_) => body.get("implementation")?,
         Kind::Scalar { .. } | Kind::Sequence(_) => body,

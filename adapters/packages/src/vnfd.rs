@@ -59,6 +59,8 @@ pub(crate) fn read(definitions: &Definitions) -> Result<Vnfd, PackageError> {
         vnf_configurable_properties: attributes.configurable_properties,
         sensitive: attributes.sensitive,
         clocks: attributes.clocks,
+        // They are read with their files, which are not known here.
+        hooks: Vec::new(),
     })
 }
 
@@ -71,7 +73,7 @@ pub(crate) struct VnfNode<'a> {
 }
 
 impl<'a> VnfNode<'a> {
-    fn find(definitions: &'a Definitions) -> Option<Self> {
+    pub(crate) fn find(definitions: &'a Definitions) -> Option<Self> {
         let mut templates = Vec::new();
         let mut node_type = None;
         for template in &definitions.templates {

@@ -28,6 +28,7 @@ impl WithConfigured {
                 vim_type: cairn_domain::vim::VIM_TYPES[0].to_owned(),
                 interface_info: serde_json::Map::new(),
                 access_info: serde_json::Map::new(),
+                extra: serde_json::Map::new(),
             };
             (id, info)
         });

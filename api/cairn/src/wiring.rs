@@ -275,6 +275,8 @@ impl Shared {
             packages: self.packages.clone(),
             nfvo: Arc::new(BuiltInNfvo),
             targets: self.targets.clone(),
+            vims: self.vims.clone(),
+            ids: Arc::new(RandomIds),
             clock: Arc::new(SystemClock),
             faults: self.board.clone(),
             metrics: self.metrics.clone(),

@@ -375,7 +375,10 @@ impl VnfLcmOpOcc {
             | Outcome::Kept { .. }
             | Outcome::Ready
             | Outcome::Gone { .. }
-            | Outcome::Inventory { .. } => {}
+            | Outcome::Inventory { .. }
+            | Outcome::HookSucceeded { .. }
+            | Outcome::VimsRegistered { .. }
+            | Outcome::VimsUnregistered { .. } => {}
         }
         events
     }
@@ -580,7 +583,7 @@ fn residue_of<'a>(states: impl Iterator<Item = (String, &'a StepState)>) -> Vec<
     states
         .flat_map(|(subject, state)| match state {
             StepState::Done {
-                outcome: Outcome::Gone { residue },
+                outcome: Outcome::Gone { residue } | Outcome::VimsUnregistered { residue },
             } => residue.clone(),
             StepState::Done {
                 outcome: Outcome::Kept { why },

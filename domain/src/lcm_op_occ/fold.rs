@@ -276,7 +276,10 @@ impl VnfLcmOpOcc {
             | Outcome::Kept { .. }
             | Outcome::Ready
             | Outcome::Gone { .. }
-            | Outcome::Verified => {}
+            | Outcome::Verified
+            | Outcome::HookSucceeded { .. }
+            | Outcome::VimsRegistered { .. }
+            | Outcome::VimsUnregistered { .. } => {}
         }
     }
 
@@ -332,7 +335,10 @@ impl VnfLcmOpOcc {
             | Outcome::Ready
             | Outcome::Gone { .. }
             | Outcome::Inventory { .. }
-            | Outcome::Verified => {}
+            | Outcome::Verified
+            | Outcome::HookSucceeded { .. }
+            | Outcome::VimsRegistered { .. }
+            | Outcome::VimsUnregistered { .. } => {}
         }
     }
 
@@ -413,8 +419,10 @@ impl VnfLcmOpOcc {
         self.plan_checked = false;
         self.undo.clear();
         for log in &mut self.steps {
-            // Whether things are ready, gone and counted is looked at anew in each try.
-            if log.step.action.stage() == Stage::Settle {
+            // Whether things are ready, gone and counted is looked at anew in each try. A hook that is done is done.
+            if log.step.action.stage() == Stage::Settle
+                || matches!(log.step.action, Action::RemoveHookJobs { .. })
+            {
                 log.state = StepState::Open;
             }
         }
@@ -459,7 +467,9 @@ fn carry(before: &StepLog, step: &Step) -> StepLog {
                 to: *to,
             }
         }
-        (known @ (Action::Delete { .. } | Action::Evict { .. }), _) => known.clone(),
+        (known @ (Action::Delete { .. } | Action::Evict { .. } | Action::RunHook { .. }), _) => {
+            known.clone()
+        }
         _ => step.action.clone(),
     };
     StepLog {

@@ -54,14 +54,17 @@ pub(super) fn next_forward(op: &VnfLcmOpOcc) -> Next {
         ErrorPoint::VnfConfigStart
             if op.plan_checked || op.operation() == Operation::ModifyInfo =>
         {
-            Next::ReachPoint(ErrorPoint::PreVimControl)
+            open_wave(op, Stage::Start)
+                .map_or(Next::ReachPoint(ErrorPoint::PreVimControl), Next::Run)
         }
         ErrorPoint::VnfConfigStart => Next::Plan,
         ErrorPoint::PreVimControl => open_wave(op, Stage::Write)
             .map_or(Next::ReachPoint(ErrorPoint::PostVimControl), Next::Run),
         ErrorPoint::PostVimControl => open_wave(op, Stage::Settle)
             .map_or(Next::ReachPoint(ErrorPoint::InternalProcessing), Next::Run),
-        ErrorPoint::InternalProcessing => Next::ReachPoint(ErrorPoint::VnfConfigEnd),
+        ErrorPoint::InternalProcessing => {
+            open_wave(op, Stage::End).map_or(Next::ReachPoint(ErrorPoint::VnfConfigEnd), Next::Run)
+        }
         ErrorPoint::VnfConfigEnd => Next::ReachPoint(ErrorPoint::NotifyCompleted),
         ErrorPoint::NotifyCompleted => Next::Complete,
     }

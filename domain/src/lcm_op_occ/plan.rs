@@ -1,5 +1,7 @@
 //! Plans: every step with every name and undo it will use, fixed before the first effect.
 
+use crate::hook::{Moment, ResultFrom};
+use crate::ids::VimId;
 use crate::object::{Body, ObjectRef, Uid};
 use crate::operation::Levels;
 use crate::problem::Problem;
@@ -87,6 +89,8 @@ pub enum Undo {
         /// That number.
         from: u32,
     },
+    /// The VIM is taken off the register again, if this operation registered it and nobody uses it.
+    Unregister,
     /// Nothing needs undoing.
     Nothing,
     /// It cannot be undone.
@@ -172,6 +176,44 @@ pub enum Action {
         absent: Vec<ObjectRef>,
         /// Workloads that must have so many replicas.
         replicas: Vec<(ObjectRef, u32)>,
+    },
+    /// Runs one item of a hook as a Job and waits for its end.
+    RunHook {
+        /// Name of the hook.
+        hook: String,
+        /// When it runs.
+        at: Moment,
+        /// Its item, where it has items.
+        item: Option<String>,
+        /// The Job.
+        object: ObjectRef,
+        /// The Job's manifest.
+        manifest: Body,
+        /// How long it may take, in milliseconds; absent: the clock of the table of waits.
+        clock_ms: Option<u64>,
+        /// Where its result is read.
+        result: ResultFrom,
+        /// Its result may register a VIM.
+        registers_vim: bool,
+    },
+    /// Registers the VIMs that the results of a hook name.
+    RegisterVim {
+        /// Name of the hook.
+        hook: String,
+        /// When the hook runs.
+        at: Moment,
+        /// Names of the hook's Jobs.
+        jobs: Vec<String>,
+    },
+    /// Takes VIMs off the register that this operation registered (rollback only).
+    UnregisterVim {
+        /// Which.
+        vims: Vec<VimId>,
+    },
+    /// Removes the Jobs of hooks of this instance, and waits until they are gone.
+    RemoveHookJobs {
+        /// Where they are.
+        namespace: String,
     },
     /// A kind that another version of Cairn wrote.
     #[serde(untagged)]
@@ -267,6 +309,9 @@ pub struct Plan {
     /// The pods that existed when it was made.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inventory: Vec<Vnfc>,
+    /// The hooks of a rollback.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rollback_hooks: Vec<Step>,
 }
 
 /// What came of a step.
@@ -322,6 +367,27 @@ pub enum Outcome {
     },
     /// What is there equals what was recorded.
     Verified,
+    /// The hook's Job succeeded.
+    HookSucceeded {
+        /// UID of the Job.
+        uid: Uid,
+        /// Its result, where it has one that is no secret.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        result: Option<Value>,
+    },
+    /// The VIMs are registered.
+    VimsRegistered {
+        /// Those that this operation registered.
+        registered: Vec<VimId>,
+        /// Those that were there already and are used.
+        used: Vec<VimId>,
+    },
+    /// The VIMs that this operation registered are off the register.
+    VimsUnregistered {
+        /// Those that somebody uses by now and that stay, as `VIM name: why`.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        residue: Vec<String>,
+    },
 }
 
 /// What a port answers for a step. A lost answer is `Unknown` and can be made nothing else.
@@ -379,6 +445,11 @@ impl Action {
             | Self::AwaitGone { .. }
             | Self::TakeInventory { .. }
             | Self::Verify { .. } => Stage::Settle,
+            Self::RunHook { at, .. } | Self::RegisterVim { at, .. } => match at {
+                Moment::Start | Moment::RollbackStart => Stage::Start,
+                Moment::End | Moment::RollbackEnd => Stage::End,
+            },
+            Self::UnregisterVim { .. } | Self::RemoveHookJobs { .. } => Stage::End,
         }
     }
 
@@ -395,6 +466,10 @@ impl Action {
             Self::AwaitGone { .. } => "await-gone",
             Self::TakeInventory { .. } => "take-inventory",
             Self::Verify { .. } => "verify",
+            Self::RunHook { .. } => "run-hook",
+            Self::RegisterVim { .. } => "register-vim",
+            Self::UnregisterVim { .. } => "unregister-vim",
+            Self::RemoveHookJobs { .. } => "remove-hook-jobs",
             Self::Unknown(_) => "unknown",
         }
     }
@@ -406,12 +481,16 @@ impl Action {
             Self::Apply { object, .. }
             | Self::Create { object, .. }
             | Self::Delete { object, .. }
-            | Self::SetReplicas { object, .. } => Some(object),
+            | Self::SetReplicas { object, .. }
+            | Self::RunHook { object, .. } => Some(object),
             Self::Evict { .. }
             | Self::AwaitReady { .. }
             | Self::AwaitGone { .. }
             | Self::TakeInventory { .. }
             | Self::Verify { .. }
+            | Self::RegisterVim { .. }
+            | Self::UnregisterVim { .. }
+            | Self::RemoveHookJobs { .. }
             | Self::Unknown(_) => None,
         }
     }
@@ -439,6 +518,18 @@ impl Action {
                     .chain(absent)
                     .chain(replicas.iter().map(|(o, _)| o)),
             ),
+            Self::RunHook {
+                hook, item, object, ..
+            } => match item {
+                Some(item) => format!("{object} ({hook}, {item})"),
+                None => format!("{object} ({hook})"),
+            },
+            Self::RegisterVim { hook, .. } => format!("VIM of {hook}"),
+            Self::UnregisterVim { vims } => {
+                let names: Vec<&str> = vims.iter().map(VimId::as_str).collect();
+                format!("VIM {}", names.join(", "))
+            }
+            Self::RemoveHookJobs { namespace } => format!("Jobs of hooks in {namespace}"),
             Self::Unknown(value) => value["kind"].as_str().unwrap_or("unknown").to_owned(),
         }
     }

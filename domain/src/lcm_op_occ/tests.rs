@@ -1,6 +1,7 @@
 //! The rules of operations.
 
 mod cancelling;
+mod hooks;
 mod legality;
 mod points;
 mod properties;

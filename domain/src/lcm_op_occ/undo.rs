@@ -7,14 +7,21 @@
 //! | delete | apply the recorded state | present with our label is adopted |
 //! | set replicas | set the number read before | the same number twice is one number |
 //! | evict | nothing | the workload has made another pod |
+//! | run hook | delete its Job by its marks | absent is done |
+//! | register VIM | take it off the register | only what carries this operation's mark is taken off |
+//!
+//! The hooks of a rollback run before and after all that. Their Jobs are named by the try that is undone: a rollback
+//! that goes on does not run them again, one after a further try does.
 //!
 //! It is undone backwards, wave by wave; a change of the package in the order of [`package`].
 
 mod package;
 
 use super::event::UndoStep;
-use super::plan::{Action, Stage, Step, StepState, Undo};
+use super::plan::{Action, Outcome, Stage, Step, StepState, Undo};
 use super::{StepLog, VnfLcmOpOcc};
+use crate::hook::{Moment, Registration};
+use crate::ids::VimId;
 use crate::object::{Body, ObjectRef, Uid};
 use crate::operation::Operation;
 
@@ -22,13 +29,26 @@ use crate::operation::Operation;
 /// waits and checks are always made anew.
 #[must_use]
 pub fn list(op: &VnfLcmOpOcc) -> Vec<UndoStep> {
-    let mut list = if op.operation() == Operation::ChangeVnfpkg {
-        package::list(op, 0)
+    let mut list = hooks(op, Moment::RollbackStart, 0);
+    let mut wave = next_wave(&list, 0);
+    list.extend(if op.operation() == Operation::ChangeVnfpkg {
+        package::list(op, wave)
     } else {
-        backwards(op, 0)
-    };
-    let wave = next_wave(&list, 0);
+        backwards(op, wave)
+    });
+    wave = next_wave(&list, wave);
     list.extend(settle(op, wave));
+    wave = next_wave(&list, wave);
+    list.extend(hooks(op, Moment::RollbackEnd, wave));
+    if list.iter().any(|undo| is_hook(&undo.step.action)) {
+        let namespace = op.plan.as_ref().map(|plan| plan.namespace.clone());
+        list.push(check(
+            next_wave(&list, wave),
+            Action::RemoveHookJobs {
+                namespace: namespace.unwrap_or_default(),
+            },
+        ));
+    }
     list
 }
 
@@ -50,6 +70,10 @@ fn backwards(op: &VnfLcmOpOcc, first_wave: u32) -> Vec<UndoStep> {
     list
 }
 
+fn is_hook(action: &Action) -> bool {
+    matches!(action, Action::RunHook { .. })
+}
+
 /// The wave after all that is listed.
 fn next_wave(list: &[UndoStep], least: u32) -> u32 {
     let after = list.iter().map(|undo| undo.step.wave + 1).max();
@@ -61,6 +85,48 @@ fn check(wave: u32, action: Action) -> UndoStep {
         undoes: None,
         step: Step::new(wave, action, Undo::Nothing),
     }
+}
+
+/// The hooks of the rollback, where there is something to roll back.
+fn hooks(op: &VnfLcmOpOcc, moment: Moment, first_wave: u32) -> Vec<UndoStep> {
+    let planned = op.plan.iter().flat_map(|plan| &plan.rollback_hooks);
+    planned
+        .filter(|_| op.has_written())
+        .filter_map(|step| match &step.action {
+            Action::RunHook { at, .. } if *at == moment => Some(check(
+                first_wave + step.wave,
+                in_this_rollback(op, &step.action),
+            )),
+            _ => None,
+        })
+        .collect()
+}
+
+fn in_this_rollback(op: &VnfLcmOpOcc, action: &Action) -> Action {
+    let mut action = action.clone();
+    if let Action::RunHook { object, .. } = &mut action {
+        object.name = format!("{}-{}", object.name, op.attempt());
+    }
+    action
+}
+
+/// The VIMs that a step registered or may have registered: as its outcome says, or, where that was never heard, as
+/// the results that it works by say.
+fn vims_of(op: &VnfLcmOpOcc, log: &StepLog) -> Vec<VimId> {
+    if let StepState::Done {
+        outcome: Outcome::VimsRegistered { registered, .. },
+    } = &log.state
+    {
+        return registered.clone();
+    }
+    let Action::RegisterVim { jobs, .. } = &log.step.action else {
+        return Vec::new();
+    };
+    op.hook_results(jobs)
+        .into_iter()
+        .filter_map(|(_, result)| Registration::of(result).ok().flatten())
+        .map(|registration| registration.vim_id)
+        .collect()
 }
 
 /// What cannot be undone, as residue `Kind/name: why`.
@@ -75,6 +141,7 @@ pub fn impossible(op: &VnfLcmOpOcc) -> Vec<String> {
             | Undo::Restore { .. }
             | Undo::Recreate { .. }
             | Undo::Replicas { .. }
+            | Undo::Unregister
             | Undo::Nothing => None,
         })
         .collect()
@@ -106,24 +173,27 @@ fn is_to_be_undone(op: &VnfLcmOpOcc, index: usize, log: &StepLog) -> bool {
 }
 
 fn undo_of(op: &VnfLcmOpOcc, index: usize, log: &StepLog, wave: u32) -> Option<UndoStep> {
-    let object = log.step.action.object()?.clone();
+    let object = || log.step.action.object().cloned();
     let action = match &log.step.undo {
         Undo::Delete => Action::Delete {
-            object,
+            object: object()?,
             // None where its answer was lost: then the owner marks decide.
             uid: op.uid_of(log.step.action.object()?),
             grace_s: None,
         },
         Undo::Restore { body } | Undo::Recreate { body } => Action::Apply {
-            object,
+            object: object()?,
             manifest: body.clone(),
             replicas: None,
             force_owned: true,
         },
         Undo::Replicas { from } => Action::SetReplicas {
-            object,
+            object: object()?,
             from: changed_to(log),
             to: *from,
+        },
+        Undo::Unregister => Action::UnregisterVim {
+            vims: Some(vims_of(op, log)).filter(|vims| !vims.is_empty())?,
         },
         Undo::Nothing | Undo::Impossible { .. } => return None,
     };
@@ -152,6 +222,10 @@ fn changed_to(log: &StepLog) -> u32 {
         | Action::AwaitGone { .. }
         | Action::TakeInventory { .. }
         | Action::Verify { .. }
+        | Action::RunHook { .. }
+        | Action::RegisterVim { .. }
+        | Action::UnregisterVim { .. }
+        | Action::RemoveHookJobs { .. }
         | Action::Unknown(_) => 0,
     }
 }
@@ -183,7 +257,7 @@ fn touched(op: &VnfLcmOpOcc) -> Touched {
                 all.restored.push((object, body.clone()));
             }
             Undo::Replicas { from } => all.replicas.push((object, *from)),
-            Undo::Nothing | Undo::Impossible { .. } => {}
+            Undo::Unregister | Undo::Nothing | Undo::Impossible { .. } => {}
         }
     }
     // What was replaced is deleted, then made again as it was: in the end it is there.

@@ -1,6 +1,6 @@
 //! What is to be looked at before a plan is made or looked over.
 
-use super::{Inputs, identity, is_workload};
+use super::{Inputs, hooks, identity, is_workload};
 use crate::lcm_op_occ::plan::ManagedObject;
 use crate::object::ObjectRef;
 use crate::operation::{Levels, Params};
@@ -12,6 +12,8 @@ use serde_json::Value;
 pub fn survey_request(inputs: &Inputs<'_>) -> SurveyRequest {
     let mut request = of_params(inputs);
     request.cluster_uid = known_cluster(inputs).map(str::to_owned);
+    // After all others, so that those keep their places.
+    request.items.extend(hooks::items(inputs));
     request
 }
 

@@ -51,6 +51,11 @@ fn undone(action: &Action, outcome: &Outcome, survey: &Survey) -> Option<String>
         | Action::AwaitGone { .. }
         | Action::TakeInventory { .. }
         | Action::Verify { .. }
+        // A hook that succeeded never runs again, whatever became of its Job.
+        | Action::RunHook { .. }
+        | Action::RegisterVim { .. }
+        | Action::UnregisterVim { .. }
+        | Action::RemoveHookJobs { .. }
         | Action::Unknown(_) => None,
     }
 }

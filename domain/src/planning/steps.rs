@@ -2,7 +2,9 @@
 
 use super::ask::{known_cluster, level_replicas, number_changes, workloads};
 use super::change::{WAVES_EACH, apply_anew, await_gone, is_made_anew, remove};
+use super::hooks;
 use super::{Inputs, Keep, another_cluster, change, is_workload};
+use crate::hook::is_hook_job;
 use crate::lcm_op_occ::plan::{Action, ManagedObject, Plan, PreState, Step, Undo, Vnfc};
 use crate::object::{Body, ObjectRef};
 use crate::operation::{Leftovers, Levels, Params};
@@ -34,6 +36,7 @@ pub fn plan(inputs: &Inputs<'_>, survey: &Survey, keep: &mut Keep<'_>) -> Result
     };
     plan.patches = inputs.instance.patches;
     check_cluster(inputs, survey)?;
+    hooks::add(inputs, survey, &mut plan, keep);
     Ok(plan)
 }
 
@@ -70,6 +73,7 @@ pub(super) fn empty(inputs: &Inputs<'_>, survey: &Survey) -> Plan {
         kept: Vec::new(),
         patches: 0,
         inventory: survey.vnfcs.clone(),
+        rollback_hooks: Vec::new(),
     }
 }
 
@@ -154,7 +158,9 @@ fn other_leftovers(inputs: &Inputs<'_>, survey: &Survey, plan: &mut Plan, keep: 
             .iter()
             .find(|owned| owned.object.is(&found.object));
         let Some(recorded) = recorded else { continue };
-        if inputs.op.additional.leftovers == Leftovers::Adopt || is_kept(&found.object.kind) {
+        let hook = is_hook_job(&recorded.manifest);
+        let adopted = inputs.op.additional.leftovers == Leftovers::Adopt;
+        if !hook && (adopted || is_kept(&found.object.kind)) {
             plan.objects.push(ManagedObject {
                 uid: Some(uid.clone()),
                 ..recorded.clone()
@@ -171,9 +177,7 @@ fn other_leftovers(inputs: &Inputs<'_>, survey: &Survey, plan: &mut Plan, keep: 
         plan.steps.push(step(
             0,
             delete,
-            Undo::Recreate {
-                body: kept_body(body, *replicas, keep),
-            },
+            undo_of_removal(hook, body, *replicas, keep),
         ));
     }
     if !gone.is_empty() {
@@ -186,6 +190,22 @@ fn other_leftovers(inputs: &Inputs<'_>, survey: &Survey, plan: &mut Plan, keep: 
             Undo::Nothing,
         ));
     }
+}
+
+/// What is removed is made again by a rollback; but the Job of a hook would run again.
+fn undo_of_removal(hook: bool, body: &Body, replicas: Option<u32>, keep: &mut Keep<'_>) -> Undo {
+    if hook {
+        return Undo::Nothing;
+    }
+    Undo::Recreate {
+        body: kept_body(body, replicas, keep),
+    }
+}
+
+/// Whether an object that was left behind is the Job of a hook.
+fn is_hook(inputs: &Inputs<'_>, object: &ObjectRef) -> bool {
+    let recorded = inputs.owned().iter().find(|owned| owned.object.is(object));
+    recorded.is_some_and(|owned| is_hook_job(&owned.manifest))
 }
 
 /// What this operation made itself is no leftover that it could replace.
@@ -527,9 +547,7 @@ fn terminate(inputs: &Inputs<'_>, survey: &Survey, forceful: bool, keep: &mut Ke
         plan.steps.push(step(
             last - wave,
             action,
-            Undo::Recreate {
-                body: kept_body(body, *replicas, keep),
-            },
+            undo_of_removal(is_hook(inputs, &found.object), body, *replicas, keep),
         ));
         gone.push((found.object.clone(), Some(uid.clone())));
     }

@@ -40,6 +40,7 @@ impl Case {
             instance: self.world.instance(),
             manifests: self.world.manifests_of(self.world.op()),
             recorded: &self.recorded,
+            hooks: &[],
         }
     }
 

@@ -4,7 +4,8 @@ use super::PortError;
 use crate::ids::{VnfInstanceId, VnfLcmOpOccId};
 use crate::lcm_op_occ::plan::{Action, PreState, StepResult, Vnfc};
 use crate::object::{Body, Digest, ObjectRef, Uid};
-use crate::vim::ClusterAccess;
+use crate::time::Timestamp;
+use crate::vim::{ClusterAccess, FoundAccess};
 use crate::waits::Obstacle;
 use async_trait::async_trait;
 use serde_json::Value;
@@ -28,6 +29,9 @@ pub struct Scope {
     pub namespace: String,
     /// The user lets a retry take fields from other managers.
     pub take_over: bool,
+    /// When the present try or rollback began: a Job of a hook that failed before that is made again, one that fails
+    /// afterwards ends the try.
+    pub since: Timestamp,
     /// A halted operation is looked at: waits help nothing along, and nothing is written.
     pub look_only: bool,
 }
@@ -133,6 +137,15 @@ pub trait ContainerPlatform: Send + Sync {
     /// Resolves when something about the objects of an action may have changed, at the latest after
     /// `at_most_ms` (watches, with a periodic re-read as safety net).
     async fn changed(&self, scope: &Scope, action: &Action, at_most_ms: u64);
+
+    /// The access to a cluster that a Secret holds: a kubeconfig under `value` (as Cluster API writes it) or
+    /// `kubeconfig`, a token under `bearer_token` or `token`, or `client_certificate` and `client_key` (`tls.crt`
+    /// and `tls.key`); with `ssl_ca_cert` or `ca.crt`.
+    ///
+    /// # Errors
+    ///
+    /// What is in the way: the Secret is not there, cannot be read, or holds no access.
+    async fn access_in(&self, scope: &Scope, secret: &str) -> Result<FoundAccess, Vec<Obstacle>>;
 
     /// The pods of workloads that exist now; for drift and for looking whether a retry would succeed.
     ///

@@ -1,11 +1,14 @@
 //! A cluster without time or network: objects, pods, and a script of what goes wrong.
 
+use crate::hook::{LABEL, Registration};
+use crate::ids::VimId;
 use crate::lcm_op_occ::plan::{Action, Outcome, PreState, StepResult, Vnfc};
 use crate::object::{Body, ObjectRef, Uid};
 use crate::planning::{identity, is_workload};
 use crate::ports::{KindFacts, Survey, SurveyRequest, Surveyed};
 use crate::waits::Obstacle;
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// An object that exists.
 #[derive(Clone, Debug)]
@@ -46,6 +49,10 @@ pub struct Cluster {
     pub things: Vec<Thing>,
     /// Effects in order, as `kind subject`: what changed something, nothing else.
     pub effects: Vec<String>,
+    /// The results of hooks, by item or, without one, by hook.
+    pub results: BTreeMap<String, Value>,
+    /// The VIMs that are registered.
+    pub vims: Vec<VimId>,
     scripts: Vec<Script>,
     serial: u64,
 }
@@ -56,6 +63,8 @@ impl Default for Cluster {
             uid: "cluster-1".into(),
             things: Vec::new(),
             effects: Vec::new(),
+            results: BTreeMap::new(),
+            vims: Vec::new(),
             scripts: Vec::new(),
             serial: 0,
         }
@@ -91,6 +100,11 @@ impl Cluster {
             trouble,
             times: 1,
         });
+    }
+
+    /// Nothing is scripted any more.
+    pub fn heed(&mut self) {
+        self.scripts.clear();
     }
 
     /// Puts an object of somebody else there.
@@ -185,7 +199,17 @@ impl Cluster {
     pub fn perform(&mut self, action: &Action) -> StepResult {
         let call = format!("{} {}", action.kind(), action.subject());
         match self.trouble(&call) {
-            Some(Trouble::Refusal(obstacle)) => StepResult::NotDone(vec![obstacle]),
+            Some(Trouble::Refusal(obstacle)) => {
+                if let Action::RunHook {
+                    object, manifest, ..
+                } = action
+                    && obstacle.reason == "Failed"
+                {
+                    // What failed has left its Job.
+                    self.fail_job(object, inline(manifest), &call);
+                }
+                StepResult::NotDone(vec![obstacle])
+            }
             Some(Trouble::LostAnswer { effect }) => {
                 if effect {
                     self.act(action, &call);
@@ -210,7 +234,8 @@ impl Cluster {
     fn act(&mut self, action: &Action, call: &str) -> StepResult {
         let before = (self.serial, self.things.len(), self.replicas());
         let result = self.effect(action);
-        if before != (self.serial, self.things.len(), self.replicas()) {
+        let waits = matches!(result, StepResult::NotDone(_));
+        if !waits && before != (self.serial, self.things.len(), self.replicas()) {
             self.effects.push(call.to_owned());
         }
         result
@@ -242,8 +267,74 @@ impl Cluster {
                 absent,
                 replicas,
             } => self.verify(equal, absent, replicas),
+            Action::RunHook {
+                hook,
+                item,
+                object,
+                manifest,
+                ..
+            } => self.run_hook(item.as_ref().unwrap_or(hook), object, inline(manifest)),
+            Action::RegisterVim { .. } => self.register_vims(),
+            Action::UnregisterVim { vims } => {
+                self.vims.retain(|known| !vims.contains(known));
+                self.serial += 1;
+                StepResult::Done(Outcome::VimsUnregistered {
+                    residue: Vec::new(),
+                })
+            }
+            Action::RemoveHookJobs { .. } => {
+                self.things
+                    .retain(|thing| thing.body["metadata"]["labels"].get(LABEL).is_none());
+                StepResult::Done(Outcome::Gone {
+                    residue: Vec::new(),
+                })
+            }
             Action::Unknown(_) => waiting("plan", "UnknownKind"),
         }
+    }
+
+    fn fail_job(&mut self, object: &ObjectRef, body: &Value, call: &str) {
+        let mut body = body.clone();
+        body["failed"] = true.into();
+        self.take_away(&object.to_string());
+        self.make(object, &body, None, true);
+        self.effects.push(format!("{call} failed"));
+    }
+
+    fn run_hook(&mut self, item: &str, object: &ObjectRef, body: &Value) -> StepResult {
+        let found = self.things.iter().find(|thing| thing.object.is(object));
+        let uid = match found {
+            Some(thing) if thing.body["failed"] == true => {
+                self.take_away(&object.to_string());
+                return StepResult::NotDone(vec![Obstacle {
+                    object: object.to_string(),
+                    source: "call".into(),
+                    reason: "BeingReplaced".into(),
+                    message: String::new(),
+                    progress: 0,
+                }]);
+            }
+            Some(thing) => thing.uid.clone(),
+            None => self.make(object, body, None, true),
+        };
+        StepResult::Done(Outcome::HookSucceeded {
+            uid,
+            result: self.results.get(item).cloned(),
+        })
+    }
+
+    fn register_vims(&mut self) -> StepResult {
+        let named: Vec<VimId> = self
+            .results
+            .values()
+            .filter_map(|result| Registration::of(result).ok().flatten())
+            .map(|registration| registration.vim_id)
+            .collect();
+        let (used, registered): (Vec<VimId>, Vec<VimId>) =
+            named.into_iter().partition(|vim| self.vims.contains(vim));
+        self.serial += u64::from(!registered.is_empty());
+        self.vims.extend(registered.iter().cloned());
+        StepResult::Done(Outcome::VimsRegistered { registered, used })
     }
 
     fn apply(&mut self, object: &ObjectRef, body: &Value, replicas: Option<u32>) -> StepResult {

@@ -200,6 +200,7 @@ pub fn vnfd() -> Vnfd {
         vnf_configurable_properties: Map::new(),
         sensitive: vec!["pin".into()],
         clocks: crate::clocks::Clocks::default(),
+        hooks: Vec::new(),
     }
 }
 

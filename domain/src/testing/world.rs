@@ -5,6 +5,7 @@ use super::fixture::{
     after_seconds, caller, instantiate_params, levels, manifests, next_manifests, product,
 };
 use crate::follow::follow;
+use crate::hook::Hook;
 use crate::ids::{GrantId, VnfInstanceId, VnfLcmOpOccId};
 use crate::lcm_op_occ::event::VnfLcmOpOccEvent;
 use crate::lcm_op_occ::next::{Next, next};
@@ -41,6 +42,8 @@ pub struct World {
     pub cluster: Cluster,
     /// The manifests of the package.
     pub manifests: Vec<Manifest>,
+    /// The hooks of the package.
+    pub hooks: Vec<Hook>,
     /// The manifests of the package that a `CHANGE_VNFPKG` changes to.
     pub next_manifests: Vec<Manifest>,
     /// `additionalParams` of the operations that begin from now on.
@@ -73,6 +76,7 @@ impl World {
         let mut world = Self {
             cluster: Cluster::default(),
             manifests: manifests(),
+            hooks: Vec::new(),
             next_manifests: next_manifests(),
             additional: AdditionalParams::default(),
             instance: None,
@@ -421,6 +425,7 @@ impl World {
             instance: &instance,
             manifests: self.manifests_of(&op),
             recorded: &recorded,
+            hooks: &self.hooks,
         };
         let survey = self.cluster.survey(&survey_request(&inputs));
         if let Err(problem) = check_cluster(&inputs, &survey) {
@@ -464,33 +469,44 @@ impl World {
                 steps: steps.to_vec(),
             });
         }
-        let Some(step) = steps.first().copied() else {
-            return Ok(());
-        };
-        let action = action_of(self.op(), step).clone();
-        match self.cluster.perform(&action) {
-            StepResult::Done(outcome) => self.tell(Command::Finish { at, step, outcome }),
-            StepResult::NotDone(obstacles) => self.wait(at, step, obstacles),
-            StepResult::Unknown { why } => {
-                self.tell(Command::LoseAnswer {
-                    at,
-                    step,
-                    why: why.clone(),
-                })?;
-                let obstacle = Obstacle {
-                    object: "cluster".into(),
-                    source: "call".into(),
-                    reason: "Unreachable".into(),
-                    message: why,
-                    progress: 0,
-                };
-                self.wait(at, step, vec![obstacle])
+        let mut met = Vec::new();
+        for step in steps.iter().copied() {
+            let action = action_of(self.op(), step).clone();
+            match self.cluster.perform(&action) {
+                StepResult::Done(outcome) => {
+                    return self.tell(Command::Finish { at, step, outcome });
+                }
+                StepResult::NotDone(obstacles) => {
+                    met.extend(obstacles.into_iter().map(|obstacle| (step, obstacle)));
+                }
+                StepResult::Unknown { why } => {
+                    self.tell(Command::LoseAnswer {
+                        at,
+                        step,
+                        why: why.clone(),
+                    })?;
+                    let obstacle = Obstacle {
+                        object: "cluster".into(),
+                        source: "call".into(),
+                        reason: "Unreachable".into(),
+                        message: why,
+                        progress: 0,
+                    };
+                    met.push((step, obstacle));
+                }
             }
         }
+        if met.is_empty() {
+            return Ok(());
+        }
+        self.wait(at, met)
     }
 
-    fn wait(&mut self, at: Timestamp, step: usize, met: Vec<Obstacle>) -> Result<(), String> {
+    /// Waits for all that is in the way, or ends the try: the step that failed is the one whose obstacle ended it, and
+    /// a permanent cause says more than a clock that ran out.
+    fn wait(&mut self, at: Timestamp, met: Vec<(usize, Obstacle)>) -> Result<(), String> {
         let clocks = self.op().additional.clocks.clone();
+        let (steps, met): (Vec<usize>, Vec<Obstacle>) = met.into_iter().unzip();
         let obstacles: Vec<(Obstacle, Classified)> = met
             .into_iter()
             .map(|obstacle| {
@@ -502,7 +518,7 @@ impl World {
             at,
             obstacles: obstacles.clone(),
         })?;
-        let over = |(obstacle, found): &&(Obstacle, Classified)| {
+        let over = |(obstacle, found): &(Obstacle, Classified)| {
             let mut waits = self
                 .op()
                 .waits
@@ -510,9 +526,13 @@ impl World {
                 .filter(|wait| wait.object == obstacle.object);
             found.class == WaitClass::Permanent || waits.any(|wait| wait.until <= at)
         };
-        if let Some((obstacle, found)) = obstacles.iter().find(over) {
+        let all_over = || steps.iter().zip(&obstacles).filter(|(_, one)| over(one));
+        let ended = all_over()
+            .find(|(_, (_, found))| found.class == WaitClass::Permanent)
+            .or_else(|| all_over().next());
+        if let Some((step, (obstacle, found))) = ended {
             let problem = Problem::new(500, format!("{} {}", obstacle.object, obstacle.reason));
-            let step = Some((step, found.class));
+            let step = Some((*step, found.class));
             return self.tell(Command::EndTry { at, step, problem });
         }
         self.pass(LOOK_S);

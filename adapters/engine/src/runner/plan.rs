@@ -3,6 +3,7 @@
 use super::work::{Backoff, Stop, Work};
 use crate::bodies::Keeper;
 use crate::unit::Session;
+use cairn_domain::hook::Hook;
 use cairn_domain::ids::VnfPkgId;
 use cairn_domain::lcm_op_occ::{VnfLcmOpOcc, VnfLcmOpOccCommand as Command};
 use cairn_domain::object::Uid;
@@ -33,11 +34,13 @@ impl Work {
             Err(problem) => return self.end_try(None, problem).await,
         };
         let recorded = self.recorded(op, instance).await?;
+        let hooks = self.hooks(op, instance).await?;
         let inputs = Inputs {
             op,
             instance,
             manifests: &manifests,
             recorded: &recorded,
+            hooks: &hooks,
         };
         let scope = match self.scope(op, instance, inputs.namespace()).await? {
             Ok(scope) => scope,
@@ -148,6 +151,24 @@ impl Work {
         }
     }
 
+    /// The hooks of the package; none where it cannot be read, for then only a TERMINATE goes on.
+    async fn hooks(&self, op: &VnfLcmOpOcc, instance: &VnfInstance) -> Result<Vec<Hook>, Stop> {
+        let pkg = package_of(op, instance);
+        self.read(|| async {
+            match self.runner.ports.packages.get(pkg).await {
+                Ok(record) => Ok(record
+                    .and_then(|record| record.vnfd)
+                    .map_or_else(Vec::new, |vnfd| vnfd.hooks)),
+                Err(PortError::Corrupt(why)) => {
+                    warn!(%pkg, %why, "the package cannot be read: its hooks are not run");
+                    Ok(Vec::new())
+                }
+                Err(failed) => Err(failed),
+            }
+        })
+        .await
+    }
+
     /// The recorded manifests of the instance's objects, for a HEAL of all.
     async fn recorded(&self, op: &VnfLcmOpOcc, instance: &VnfInstance) -> Result<Vec<Value>, Stop> {
         let all = matches!(&op.params, Params::Heal { vnfcs, .. } if vnfcs.is_empty());
@@ -204,6 +225,7 @@ impl Work {
             package_digest: digest,
             namespace,
             take_over: op.additional.take_over,
+            since: op.state_entered,
             look_only: false,
         }))
     }

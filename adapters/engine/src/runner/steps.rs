@@ -99,6 +99,7 @@ impl Work {
                     instance,
                     manifests: &[],
                     recorded: &[],
+                    hooks: &[],
                 };
                 if let Err(problem) = check_cluster(&inputs, &survey) {
                     self.end_try(None, problem).await?;
@@ -175,11 +176,14 @@ impl Work {
         let calls = futures::stream::iter(steps.iter().copied().map(|step| {
             let runner = runner.clone();
             async move {
-                let call =
-                    runner
-                        .ports
-                        .platform
-                        .perform(scope, action_of(op, step), &runner.bodies);
+                let call = async {
+                    let action = action_of(op, step);
+                    if let Some(result) = runner.register(scope, op, action).await {
+                        return result;
+                    }
+                    let platform = &runner.ports.platform;
+                    platform.perform(scope, action, &runner.bodies).await
+                };
                 let result = tokio::time::timeout(STEP_TIMEOUT, call).await;
                 (
                     step,

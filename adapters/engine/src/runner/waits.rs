@@ -144,9 +144,10 @@ impl Work {
         let (steps, obstacles): (Vec<Option<usize>>, Vec<Obstacle>) = obstacles.into_iter().unzip();
         let classified: Vec<(Obstacle, Classified)> = obstacles
             .into_iter()
-            .map(|obstacle| {
+            .zip(&steps)
+            .map(|(obstacle, step)| {
                 let class = classify(&obstacle, phase, &clocks);
-                (obstacle, class)
+                (obstacle, with_own_clock(op, *step, class))
             })
             .collect();
         for (obstacle, class) in &classified {
@@ -342,6 +343,26 @@ impl Work {
     }
 }
 
+/// The clock that a hook declares goes before that of the table; it bounds the other waits of its Job too.
+fn with_own_clock(op: &VnfLcmOpOcc, step: Option<usize>, class: Classified) -> Classified {
+    let action = step.map(|step| super::steps::action_of(op, step));
+    let Some(Action::RunHook {
+        clock_ms: Some(clock_ms),
+        ..
+    }) = action
+    else {
+        return class;
+    };
+    let clock_ms = match class.class {
+        WaitClass::Progressing => *clock_ms,
+        WaitClass::Permanent => class.clock_ms,
+        WaitClass::Blocked | WaitClass::Infrastructure | WaitClass::Unclassified => {
+            class.clock_ms.min(*clock_ms)
+        }
+    };
+    Classified { clock_ms, ..class }
+}
+
 fn problem_of(obstacle: &Obstacle, class: Classified, waited_ms: u64) -> Problem {
     let cause = format!(
         "{} {}: {}",
@@ -355,8 +376,10 @@ fn problem_of(obstacle: &Obstacle, class: Classified, waited_ms: u64) -> Problem
     let status = match obstacle.reason.as_str() {
         "Unauthorized" => 401,
         "Forbidden" => 403,
-        "NotOurs" | "FieldConflict" | "VersionConflict" | "OtherCluster" | "Autoscaled" => 409,
-        "Invalid" | "UnknownKind" | "Missing" | "AdmissionRefused" => 422,
+        "NotOurs" | "FieldConflict" | "VersionConflict" | "OtherCluster" | "Autoscaled"
+        | "Conflict" => 409,
+        "Invalid" | "UnknownKind" | "Missing" | "AdmissionRefused" | "HookResult" | "NoAccess"
+        | "Refused" => 422,
         "Unreachable" => 504,
         _ => 500,
     };

@@ -56,6 +56,7 @@ fn scope(case: &str, namespace: &str) -> Scope {
         package_digest: "d1".into(),
         namespace: namespace.to_owned(),
         take_over: false,
+        since: cairn_domain::time::Timestamp::from_millis(0),
         look_only: false,
     }
 }

@@ -21,6 +21,7 @@ fn scope(access: ClusterAccess) -> Scope {
         package_digest: String::new(),
         namespace: "default".into(),
         take_over: false,
+        since: cairn_domain::time::Timestamp::from_millis(0),
         look_only: false,
     }
 }

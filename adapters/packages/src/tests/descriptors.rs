@@ -324,7 +324,7 @@ fn policies_that_do_not_fit_are_refused_with_the_line() {
 
 #[test]
 fn charts_hooks_and_scripts_are_refused_by_name() {
-    let says = "holds what this version does not run (Helm charts, hooks, scripts): ";
+    let says = "holds what this version does not run (Helm charts, scripts, hooks other than Kubernetes Jobs at the VNF): ";
     for (path, what) in [
         ("Files/kubernetes/web-1.0.0.tgz", "Helm chart"),
         ("Files/charts/web/Chart.yaml", "Helm chart"),

@@ -163,6 +163,7 @@ fn undo_of(undo: &Undo) -> UndoDto {
             from: Some(*from),
             ..plain("replicas")
         },
+        Undo::Unregister => plain("unregister"),
         Undo::Nothing => plain("nothing"),
         Undo::Impossible { why } => UndoDto {
             why: Some(why.clone()),

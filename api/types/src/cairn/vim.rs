@@ -13,6 +13,8 @@ pub struct VimDto {
     vim_id: String,
     vim_type: String,
     interface_info: Map<String, Value>,
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    extra: Map<String, Value>,
 }
 
 impl VimDto {
@@ -24,11 +26,13 @@ impl VimDto {
             vim_type,
             interface_info,
             access_info: _,
+            extra,
         } = info;
         Self {
             vim_id: id.to_string(),
             vim_type: vim_type.clone(),
             interface_info: shown::members(interface_info),
+            extra: shown::members(extra),
         }
     }
 }

@@ -102,6 +102,7 @@ fn same_plan(op: &VnfLcmOpOcc) -> Plan {
         kept: Vec::new(),
         patches: 0,
         inventory: Vec::new(),
+        rollback_hooks: Vec::new(),
     }
 }
 

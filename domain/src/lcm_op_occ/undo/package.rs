@@ -68,6 +68,7 @@ fn is_to_be_undone(op: &VnfLcmOpOcc, index: usize, log: &StepLog) -> bool {
         // What was made again has its name now.
         Undo::Delete if !log.in_effect && replaces(op, log) => false,
         Undo::Delete
+        | Undo::Unregister
         | Undo::Replicas { .. }
         | Undo::Nothing
         | Undo::Impossible { .. } => super::is_to_be_undone(op, index, log),
@@ -91,7 +92,9 @@ fn place(op: &VnfLcmOpOcc, log: &StepLog) -> u32 {
         Undo::Delete if kind <= PERMISSIONS => LAST + PERMISSIONS - kind,
         Undo::Delete => REMOVALS + KINDS - 1 - kind,
         Undo::Restore { .. } | Undo::Recreate { .. } => FIRST + kind * PLACES + 1,
-        Undo::Replicas { .. } | Undo::Nothing | Undo::Impossible { .. } => FIRST + kind * PLACES + 2,
+        Undo::Replicas { .. } | Undo::Unregister | Undo::Nothing | Undo::Impossible { .. } => {
+            FIRST + kind * PLACES + 2
+        }
     }
 }
 

@@ -4,7 +4,8 @@ use super::super::fixture::{at, product, started};
 use super::instance::members;
 use super::{check, check_files};
 use cairn_domain::clocks::Clocks;
-use cairn_domain::ids::{GrantId, Tenant};
+use cairn_domain::hook::{Moment, ResultFrom};
+use cairn_domain::ids::{GrantId, Tenant, VimId};
 use cairn_domain::lcm_op_occ::VnfLcmOpOccEvent as Event;
 use cairn_domain::lcm_op_occ::event::{AffectedVnfc, ChangeType, Reopened, UndoStep, Wait};
 use cairn_domain::lcm_op_occ::plan::{Action, ManagedObject, Outcome, Plan, Step, Undo, Vnfc};
@@ -183,6 +184,7 @@ fn plan() -> Plan {
         kept: vec!["PersistentVolumeClaim/data: volumes stay".into()],
         patches: 1,
         inventory: vec![vnfc()],
+        rollback_hooks: Vec::new(),
     }
 }
 
@@ -407,6 +409,61 @@ fn events_of_operations() {
     }
     assert_eq!(samples.len(), 30);
     check_files("VnfLcmOpOcc", &samples.iter().map(Event::name).collect());
+}
+
+/// The steps of hooks, their undo and their outcomes.
+#[test]
+fn hooks() {
+    let vim = || VimId::parse("edge").unwrap();
+    let run = |at, item: Option<&str>, result| Action::RunHook {
+        hook: "instantiate_end".into(),
+        at,
+        item: item.map(str::to_owned),
+        object: object(),
+        manifest: body(),
+        clock_ms: item.map(|_| 5000),
+        result,
+        registers_vim: true,
+    };
+    let actions = vec![
+        run(Moment::Start, None, ResultFrom::Optional),
+        run(Moment::End, Some("one"), ResultFrom::TerminationMessage),
+        run(Moment::RollbackStart, None, ResultFrom::Secret("s".into())),
+        Action::RegisterVim {
+            hook: "instantiate_end".into(),
+            at: Moment::End,
+            jobs: vec!["cairn-hook-1".into()],
+        },
+        Action::UnregisterVim { vims: vec![vim()] },
+        Action::RemoveHookJobs {
+            namespace: "default".into(),
+        },
+    ];
+    let steps: Vec<Step> = actions
+        .into_iter()
+        .zip(0..)
+        .map(|(action, wave)| Step::new(wave, action, Undo::Unregister))
+        .collect();
+    let planned = Plan {
+        rollback_hooks: steps.clone(),
+        steps,
+        ..plan()
+    };
+    check("Parts", "PlanWithHooks", &planned);
+    let outcomes = vec![
+        Outcome::HookSucceeded {
+            uid: uid(),
+            result: Some(json!({"nodes": 3})),
+        },
+        Outcome::VimsRegistered {
+            registered: vec![vim()],
+            used: Vec::new(),
+        },
+        Outcome::VimsUnregistered {
+            residue: vec!["VIM edge: used".into()],
+        },
+    ];
+    check("Parts", "OutcomesOfHooks", &outcomes);
 }
 
 /// What came of steps, and what was asked, are enums of their own inside one event: each of their forms is kept.

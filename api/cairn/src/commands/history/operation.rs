@@ -258,13 +258,18 @@ impl Known {
             // `ReplicasRestored` and `RollbackVerified` of the same append say these.
             Outcome::Verified => return Told::Nothing,
             Outcome::ReplicasSet { from, to } if from != to => return Told::Nothing,
-            Outcome::Ready | Outcome::Gone { .. } | Outcome::Inventory { .. } => return told,
+            Outcome::Ready
+            | Outcome::Gone { .. }
+            | Outcome::Inventory { .. }
+            | Outcome::HookSucceeded { .. } => return told,
             Outcome::ReplicasSet { .. }
             | Outcome::Applied { .. }
             | Outcome::Created
             | Outcome::Deleted { .. }
             | Outcome::Evicted { .. }
-            | Outcome::Kept { .. } => {}
+            | Outcome::Kept { .. }
+            | Outcome::VimsRegistered { .. }
+            | Outcome::VimsUnregistered { .. } => {}
         }
         match told {
             Told::Result { verb, what } => Told::Result {

@@ -168,6 +168,7 @@ fn plan() -> Op {
         kept: Vec::new(),
         patches: 0,
         inventory: Vec::new(),
+        rollback_hooks: Vec::new(),
     };
     Op::PlanFixed { at: at(20), plan }
 }

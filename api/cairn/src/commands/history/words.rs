@@ -1,5 +1,6 @@
 //! Words for steps, waits, levels and durations.
 
+use cairn_domain::ids::VimId;
 use cairn_domain::lcm_op_occ::event::{AffectedVnfc, ChangeType, Wait};
 use cairn_domain::lcm_op_occ::plan::{Outcome, Step, Undo, Vnfc};
 use cairn_domain::operation::{Levels, Params};
@@ -190,6 +191,7 @@ pub fn undo(steps: &[Step]) -> String {
             Undo::Recreate { .. } => "make again",
             Undo::Replicas { .. } => "set replicas back",
             Undo::Impossible { .. } => "cannot be undone",
+            Undo::Unregister => "take off the register",
             Undo::Nothing => continue,
         };
         match ways.iter_mut().find(|(known, _)| *known == way) {
@@ -242,6 +244,20 @@ pub fn outcome(outcome: &Outcome, subject: &str) -> (&'static str, String) {
         Outcome::Gone { residue } => ("gone:", format!("{subject}, but {} stays", list(residue))),
         Outcome::Inventory { vnfcs: found } => ("counted", vnfcs(found)),
         Outcome::Verified => plain("verified"),
+        Outcome::HookSucceeded { uid: _, result: _ } => plain("hook succeeded:"),
+        Outcome::VimsRegistered { registered, used } => {
+            let of = |vims: &[VimId], word: &str| {
+                let names: Vec<&str> = vims.iter().map(VimId::as_str).collect();
+                (!names.is_empty()).then(|| format!("{word} {}", list(&names)))
+            };
+            let parts = [of(registered, "registered"), of(used, "used")];
+            let told: Vec<String> = parts.into_iter().flatten().collect();
+            ("done:", format!("{subject}: {}", told.join(", ")))
+        }
+        Outcome::VimsUnregistered { residue } if residue.is_empty() => {
+            plain("taken off the register:")
+        }
+        Outcome::VimsUnregistered { residue } => ("kept on the register:", list(residue)),
     }
 }
 
