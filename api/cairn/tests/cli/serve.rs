@@ -90,6 +90,61 @@ fn a_wrong_or_lost_key_is_refused() {
 }
 
 #[test]
+fn a_database_server_that_cannot_be_used_is_told_without_the_password() {
+    let folder = tempfile::tempdir().unwrap();
+    let key = folder.path().join("cairn.key");
+    fs::write(&key, "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n").unwrap();
+    let key = key.display().to_string();
+    let nobody = free_address();
+    let mut rows = vec![(
+        format!("postgres://cairn:hush-password@{nobody}/cairn"),
+        "cannot be reached",
+    )];
+    // Where PostgreSQL is left out on purpose, the database's own tests are too.
+    if let Ok(url) = std::env::var("CAIRN_TEST_POSTGRES") {
+        let (scheme, rest) = url.split_once("://").unwrap();
+        let (login, place) = rest.rsplit_once('@').unwrap();
+        let (user, _) = login.split_once(':').unwrap_or((login, ""));
+        let (host, _) = place.split_once('/').unwrap();
+        rows.push((
+            format!("{scheme}://{user}:hush-password@{place}"),
+            "refuses the user or the password",
+        ));
+        rows.push((
+            format!("{scheme}://{login}@{host}/none_such"),
+            "does not exist",
+        ));
+    }
+    for (database, told) in rows {
+        for said in [
+            refuses(
+                folder.path(),
+                &["--key-file", &key, "--database", &database],
+            ),
+            fails(&["history", "one", "--database", &database]),
+        ] {
+            assert!(
+                said.contains("--database") && said.contains(told),
+                "{told}: {said}"
+            );
+            assert!(!said.contains("hush-password"), "{said}");
+        }
+    }
+    let file = folder.path().join("letter.txt");
+    fs::write(&file, "no database at all, but a letter\n").unwrap();
+    let said = refuses(
+        folder.path(),
+        &["--database", &format!("sqlite:{}", file.display())],
+    );
+    assert!(said.contains("not a SQLite database"), "{said}");
+    assert!(
+        fs::read_to_string(&file)
+            .unwrap()
+            .starts_with("no database")
+    );
+}
+
+#[test]
 fn a_database_of_a_newer_cairn_is_left_alone() {
     let folder = tempfile::tempdir().unwrap();
     leave_a_database(folder.path());
