@@ -5,8 +5,10 @@ use std::future::Future;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How often a condition that nobody signals is looked at.
-const LOOK: Duration = Duration::from_millis(20);
+/// How soon a condition that nobody signals is looked at again: first, and at most. What comes soon is seen soon, and
+/// many tests that wait long do not keep each other from working.
+const FIRST_LOOK: Duration = Duration::from_millis(10);
+const LATER_LOOKS: Duration = Duration::from_millis(100);
 
 /// Looks again and again until `look` gives `Ok`; the last `Err` says what was seen instead.
 ///
@@ -18,10 +20,8 @@ pub async fn until<T, E: Debug, F: Future<Output = Result<T, E>>>(
     mut look: impl FnMut() -> F,
 ) -> T {
     let end = Instant::now() + deadline;
-    let mut ticks = tokio::time::interval(LOOK);
-    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut pause = FIRST_LOOK;
     loop {
-        ticks.tick().await;
         match look().await {
             Ok(found) => return found,
             Err(seen) if Instant::now() >= end => {
@@ -30,7 +30,8 @@ pub async fn until<T, E: Debug, F: Future<Output = Result<T, E>>>(
                     deadline.as_secs_f32()
                 )
             }
-            Err(_) => {}
+            Err(_) => tokio::time::sleep(pause).await,
         }
+        pause = (pause * 5 / 4).min(LATER_LOOKS);
     }
 }
