@@ -3,16 +3,20 @@
 use crate::client::{Client, Door};
 use crate::place::Place;
 use crate::until::until;
+use axum::Router;
+use cairn::edge::SystemClock;
 use cairn::settings::{Settings, Store};
-use cairn::wiring::{DefaultVim, Options, Parts, open};
+use cairn::wiring::{Before, DefaultVim, Options, Parts, open};
 use cairn_api_types::PublicUrl;
 use cairn_db::testing::TestDatabase;
 use cairn_db::{Arg, Database};
 use cairn_domain::clocks::Clocks;
+use cairn_domain::ports::Clock;
 use cairn_domain::secret::Secret;
 use cairn_kubernetes::ConfiguredCluster;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::ops::Deref;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tempfile::TempDir;
@@ -31,6 +35,8 @@ pub struct Ground {
     /// The database.
     pub database: TestDatabase,
     data: TempDir,
+    /// Leads to the default VIM, where it is not the place itself.
+    kubeconfig: Option<PathBuf>,
 }
 
 /// Which database.
@@ -49,17 +55,34 @@ impl Ground {
             Kind::Sqlite => TestDatabase::sqlite(),
             Kind::Postgres => TestDatabase::postgres().await?,
         };
+        Some(Self::with_database(place, database))
+    }
+
+    /// This database beside a cluster.
+    #[must_use]
+    pub fn with_database(place: Place, database: TestDatabase) -> Arc<Self> {
         let data = TempDir::new().expect("a temporary folder");
-        if kind == Kind::Postgres {
+        if database.url().starts_with("postgres") {
             use base64::Engine as _;
             let key = base64::engine::general_purpose::STANDARD.encode([7_u8; 32]);
             std::fs::write(data.path().join("cairn.key"), key).expect("a key file");
         }
-        Some(Arc::new(Self {
+        Arc::new(Self {
             place,
             database,
             data,
-        }))
+            kubeconfig: None,
+        })
+    }
+
+    /// A SQLite file beside a cluster that is reached by another kubeconfig than the place's own.
+    pub async fn by_kubeconfig(place: Place, kubeconfig: PathBuf) -> Arc<Self> {
+        let ground = Self::new(Kind::Sqlite, place).await;
+        let ground = Arc::into_inner(ground.expect("SQLite is always there"));
+        Arc::new(Self {
+            kubeconfig: Some(kubeconfig),
+            ..ground.expect("nobody else holds it")
+        })
     }
 
     /// A SQLite file and a simulated cluster.
@@ -95,17 +118,50 @@ impl Ground {
         }
     }
 
-    fn vim(&self) -> DefaultVim {
-        let cluster = match &self.place.sim {
-            Some(sim) => ConfiguredCluster::in_process(
-                sim.router(),
+    fn vim(&self, around: Option<AroundRoutes>) -> DefaultVim {
+        let cluster = match (&self.kubeconfig, &self.place.sim) {
+            (Some(other), _) => ConfiguredCluster::kubeconfig(other),
+            (None, Some(sim)) => ConfiguredCluster::in_process(
+                match around {
+                    Some(around) => around(sim.router()),
+                    None => sim.router(),
+                },
                 self.place.kube.token.clone().map(Secret::new),
             ),
-            None => ConfiguredCluster::kubeconfig(self.place.kubeconfig()),
+            (None, None) => ConfiguredCluster::kubeconfig(self.place.kubeconfig()),
         };
         DefaultVim {
             cluster,
             simulated: None,
+        }
+    }
+}
+
+/// Puts something around the API of the simulated cluster, as one world sees it.
+pub type AroundRoutes = Box<dyn FnOnce(Router) -> Router + Send>;
+
+/// Under which conditions a world works; by default those of the program.
+pub struct Conditions {
+    /// The time of events and waits.
+    pub clock: Arc<dyn Clock>,
+    /// What stands before the ports.
+    pub before: Before,
+    /// What stands before the simulated cluster.
+    pub cluster: Option<AroundRoutes>,
+    /// Limits of calls to clusters.
+    pub calls: cairn_kubernetes::Settings,
+    /// Threads of the world.
+    pub threads: usize,
+}
+
+impl Default for Conditions {
+    fn default() -> Self {
+        Self {
+            clock: Arc::new(SystemClock),
+            before: Before::default(),
+            cluster: None,
+            calls: cairn_kubernetes::Settings::default(),
+            threads: 2,
         }
     }
 }
@@ -148,17 +204,45 @@ impl World {
     /// # Panics
     /// When it cannot be set up.
     pub async fn with(ground: Arc<Ground>, change: impl FnOnce(&mut Settings)) -> Self {
+        Self::under(ground, Conditions::default(), change).await
+    }
+
+    /// One on this ground whose calls to clusters have these limits, with settings of its own.
+    ///
+    /// # Panics
+    /// When it cannot be set up.
+    pub async fn calling(
+        ground: Arc<Ground>,
+        calls: cairn_kubernetes::Settings,
+        change: impl FnOnce(&mut Settings),
+    ) -> Self {
+        let conditions = Conditions {
+            calls,
+            ..Conditions::default()
+        };
+        Self::under(ground, conditions, change).await
+    }
+
+    /// One on this ground, under these conditions and with settings of its own.
+    ///
+    /// # Panics
+    /// When it cannot be set up.
+    pub async fn under(
+        ground: Arc<Ground>,
+        conditions: Conditions,
+        change: impl FnOnce(&mut Settings),
+    ) -> Self {
         let mut settings = ground.settings();
         change(&mut settings);
         let runtime = Builder::new_multi_thread()
-            .worker_threads(2)
+            .worker_threads(conditions.threads)
             .thread_name("world")
             .enable_all()
             .build()
             .expect("a runtime can be made");
         let (crash, crashed) = watch::channel(false);
         let stop = CancellationToken::new();
-        let (ends, vim) = (stop.clone(), ground.vim());
+        let (ends, vim) = (stop.clone(), ground.vim(conditions.cluster));
         let wiring = runtime.spawn(async move {
             // The one before gives its lock up as its last task is dropped.
             let opened = until(
@@ -170,6 +254,9 @@ impl World {
             let options = Options {
                 public_url: PublicUrl::parse(PUBLIC_URL).expect("a URL"),
                 crash: Box::new(move || die(&crash)),
+                calls: conditions.calls,
+                clock: conditions.clock,
+                before: conditions.before,
             };
             let parts = Parts::wire(&settings, opened, Some(vim), options)
                 .await

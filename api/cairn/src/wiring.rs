@@ -1,7 +1,7 @@
 //! Puts the parts together: which implementation stands behind which port.
 
 use crate::configured::{DEFAULT_VIM, WithConfigured};
-use crate::edge::{BuiltInNfvo, RandomIds, SystemClock};
+use crate::edge::{BuiltInNfvo, RandomIds};
 use crate::metrics::Counters;
 use crate::package_port::StoredPackages;
 use crate::settings::{Settings, Store};
@@ -10,7 +10,9 @@ use cairn_api_types::PublicUrl;
 use cairn_db::{Database, DbOptions, Dialect, OwnerLock};
 use cairn_domain::clocks::Clocks;
 use cairn_domain::ids::{NodeId, Tenant, VimId};
-use cairn_domain::ports::{ContainerPlatform, EventLog, Faults, Ids, Metrics, Packages, Vims};
+use cairn_domain::ports::{
+    Callbacks, Clock, ContainerPlatform, EventLog, Faults, Ids, Metrics, Packages, Vims,
+};
 use cairn_domain::secret::Secret;
 use cairn_engine::faults::FaultBoard;
 use cairn_engine::supervised::spawn;
@@ -125,6 +127,26 @@ pub struct Options {
     pub public_url: PublicUrl,
     /// What a crash fault does; the program ends on the spot.
     pub crash: Box<dyn Fn() + Send + Sync>,
+    /// Limits of calls to clusters.
+    pub calls: cairn_kubernetes::Settings,
+    /// The time of events and waits. Leases use the database's.
+    pub clock: Arc<dyn Clock>,
+    /// What stands before the ports: nothing in the program.
+    pub before: Before,
+}
+
+/// Puts an implementation of a port before the program's own.
+pub type Wrap<P> = Box<dyn FnOnce(Arc<P>) -> Arc<P> + Send>;
+
+/// What tests put before ports, to count, to end and to lose what goes through them.
+#[derive(Default)]
+pub struct Before {
+    /// Before the log.
+    pub log: Option<Wrap<dyn EventLog>>,
+    /// Before the clusters.
+    pub platform: Option<Wrap<dyn ContainerPlatform>>,
+    /// Instead of callbacks over HTTP.
+    pub callbacks: Option<Arc<dyn Callbacks>>,
 }
 
 impl Parts {
@@ -153,12 +175,20 @@ impl Parts {
             .as_ref()
             .map(|_| VimId::parse(DEFAULT_VIM))
             .transpose()?;
-        let (platform, simulated) = platform(configured.clone(), vim);
+        let (platform, simulated) = platform(configured.clone(), vim, options.calls);
         let board = settings.enable_faults.then(|| {
             let work = stores.work.clone();
             Arc::new(FaultBoard::new(node.clone(), work, options.crash))
         });
-        let log: Arc<dyn EventLog> = stores.events.clone();
+        let before = options.before;
+        let platform = match before.platform {
+            Some(wrap) => wrap(platform),
+            None => platform,
+        };
+        let log: Arc<dyn EventLog> = match before.log {
+            Some(wrap) => wrap(stores.events.clone()),
+            None => stores.events.clone(),
+        };
         let shared = Shared {
             reads: Arc::new(Projections::open(database, log.clone()).await?),
             log,
@@ -169,10 +199,14 @@ impl Parts {
                 stores.vault.clone(),
                 configured.clone().into_iter().collect(),
             )),
-            callbacks: Arc::new(HttpCallbacks::try_new(
-                stores.vault.clone(),
-                address_rules(settings),
-            )?),
+            callbacks: match before.callbacks {
+                Some(callbacks) => callbacks,
+                None => Arc::new(HttpCallbacks::try_new(
+                    stores.vault.clone(),
+                    address_rules(settings),
+                )?),
+            },
+            clock: options.clock,
             vims: Arc::new(WithConfigured::new(stores.vims.clone(), configured)),
             board,
             stores,
@@ -243,7 +277,8 @@ struct Shared {
     metrics: Arc<dyn Metrics>,
     packages: Arc<dyn Packages>,
     targets: Arc<Targets>,
-    callbacks: Arc<HttpCallbacks>,
+    callbacks: Arc<dyn Callbacks>,
+    clock: Arc<dyn Clock>,
     vims: Arc<dyn Vims>,
     board: Option<Arc<FaultBoard>>,
 }
@@ -257,7 +292,7 @@ impl Shared {
             blobs: self.stores.blobs.clone(),
             callbacks: self.callbacks.clone(),
             targets: self.targets.clone(),
-            clock: Arc::new(SystemClock),
+            clock: self.clock.clone(),
             ids: Arc::new(RandomIds),
         }))
     }
@@ -277,7 +312,7 @@ impl Shared {
             targets: self.targets.clone(),
             vims: self.vims.clone(),
             ids: Arc::new(RandomIds),
-            clock: Arc::new(SystemClock),
+            clock: self.clock.clone(),
             faults: self.board.clone(),
             metrics: self.metrics.clone(),
         };
@@ -290,7 +325,7 @@ impl Shared {
             deliveries: self.stores.deliveries.clone(),
             callbacks: self.callbacks.clone(),
             renderer: Arc::new(SolRenderer::new(self.log.clone(), public_url)),
-            clock: Arc::new(SystemClock),
+            clock: self.clock.clone(),
             ids: Arc::new(RandomIds),
         })
     }
@@ -307,7 +342,7 @@ impl Shared {
             faults: self.board.clone().map(|board| board as Arc<dyn Faults>),
             metrics: self.metrics.clone(),
             log: self.log.clone(),
-            clock: Arc::new(SystemClock),
+            clock: self.clock.clone(),
             ids: Arc::new(RandomIds),
             settings,
         }
@@ -333,8 +368,9 @@ fn address_rules(settings: &Settings) -> AddressRules {
 fn platform(
     configured: Option<VimId>,
     vim: Option<DefaultVim>,
+    calls: cairn_kubernetes::Settings,
 ) -> (Arc<dyn ContainerPlatform>, Option<SimCluster>) {
-    let platform = KubernetesPlatform::new(cairn_kubernetes::Settings::default());
+    let platform = KubernetesPlatform::new(calls);
     match (configured, vim) {
         (Some(id), Some(vim)) => (
             Arc::new(platform.with_configured(id, vim.cluster)),

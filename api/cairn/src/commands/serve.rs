@@ -4,13 +4,15 @@ mod accept;
 
 use super::{asked_to_end, log_to_stderr};
 use crate::cli::ServeFlags;
+use crate::edge::SystemClock;
 use crate::settings::Settings;
-use crate::wiring::{Options, Parts, default_vim, open};
+use crate::wiring::{Before, Options, Parts, default_vim, open};
 use anyhow::{Context, anyhow};
 use cairn_api_types::PublicUrl;
 use cairn_engine::supervised::spawn;
 use futures::future::{join_all, select_all};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -48,6 +50,9 @@ pub async fn run(flags: ServeFlags) -> anyhow::Result<ExitCode> {
     let options = Options {
         public_url,
         crash: Box::new(|| std::process::abort()),
+        calls: cairn_kubernetes::Settings::default(),
+        clock: Arc::new(SystemClock),
+        before: Before::default(),
     };
     let parts = Parts::wire(&settings, opened, vim, options).await?;
     serve(parts, listener).await?;
