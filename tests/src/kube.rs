@@ -90,6 +90,15 @@ impl Kube {
         }
     }
 
+    /// The same client for another server.
+    #[must_use]
+    pub fn at(&self, server: &str) -> Self {
+        Self {
+            server: server.to_owned(),
+            ..self.clone()
+        }
+    }
+
     fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
         let request = self.http.request(method, format!("{}{path}", self.server));
         match &self.token {

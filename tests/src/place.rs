@@ -78,6 +78,22 @@ impl Place {
         Self::make(kube, kubeconfig, Some(cluster), Some(folder)).await
     }
 
+    /// A simulated cluster of its own that begins with what this one holds now. It has no port: it is reached through
+    /// [`Place::sim`], and `kube` of it answers nothing.
+    #[must_use]
+    pub fn fork(&self) -> Self {
+        let kube = self.kube.at("https://a-fork-has-no-port.invalid");
+        Self {
+            kube,
+            namespace: self.namespace.clone(),
+            suffix: self.suffix.clone(),
+            kubeconfig: self.kubeconfig.clone(),
+            sim: Some(self.sim().fork()),
+            _folder: None,
+            cluster_scoped: Mutex::default(),
+        }
+    }
+
     /// The real cluster; `None` only where [`WITHOUT_CLUSTER`] says so.
     ///
     /// # Panics

@@ -93,6 +93,24 @@ impl Ground {
             .expect("SQLite is always there")
     }
 
+    /// Keeps this ground as it is now, to begin many others with it. No world stands on it any more.
+    ///
+    /// # Panics
+    /// When it is not a SQLite file beside a simulated cluster.
+    pub async fn keep(&self) -> Template {
+        let folder = TempDir::new().expect("a temporary folder");
+        let file = folder.path().join("kept.db");
+        self.database.copy_to(&file).await;
+        let key = self.store().key_file.expect("a key file");
+        let key = std::fs::read(key).expect("the key can be read");
+        Template {
+            place: self.place.fork(),
+            file,
+            key,
+            _folder: folder,
+        }
+    }
+
     /// Where the database and its key lie.
     #[must_use]
     pub fn store(&self) -> Store {
@@ -134,6 +152,29 @@ impl Ground {
             cluster,
             simulated: None,
         }
+    }
+}
+
+/// A ground that was kept, and grounds that begin with it.
+pub struct Template {
+    place: Place,
+    file: PathBuf,
+    key: Vec<u8>,
+    _folder: TempDir,
+}
+
+impl Template {
+    /// A ground of its own, just like the one that was kept.
+    #[must_use]
+    pub fn ground(&self) -> Arc<Ground> {
+        let data = TempDir::new().expect("a temporary folder");
+        std::fs::write(data.path().join("cairn.key"), &self.key).expect("a key file");
+        Arc::new(Ground {
+            place: self.place.fork(),
+            database: TestDatabase::copy_of(&self.file),
+            kubeconfig: None,
+            data,
+        })
     }
 }
 
