@@ -90,6 +90,11 @@ impl Kube {
         }
     }
 
+    /// The client below it.
+    pub(crate) fn http(&self) -> &Client {
+        &self.http
+    }
+
     /// The same client for another server.
     #[must_use]
     pub fn at(&self, server: &str) -> Self {

@@ -17,6 +17,7 @@ pub mod kinds;
 pub mod kube;
 pub mod package;
 pub mod place;
+pub mod proxy;
 pub mod receiver;
 pub mod until;
 pub mod world;

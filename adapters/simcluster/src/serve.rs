@@ -85,6 +85,14 @@ impl SimTls {
         })
     }
 
+    /// The same certificate for a server that speaks HTTP/1.1 alone, so that one connection carries one call.
+    #[must_use]
+    pub fn over_http1(&self) -> Arc<ServerConfig> {
+        let mut config = ServerConfig::clone(&self.config);
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Arc::new(config)
+    }
+
     /// The authority's certificate in PEM.
     #[must_use]
     pub fn ca_pem(&self) -> &str {
