@@ -13,11 +13,14 @@
 pub mod answer;
 pub mod child;
 pub mod client;
+pub mod cuts;
+pub mod heard;
 pub mod kinds;
 pub mod kube;
 pub mod package;
 pub mod place;
 pub mod proxy;
 pub mod receiver;
+pub mod twice;
 pub mod until;
 pub mod world;
