@@ -3,6 +3,6 @@
 //! One function runs any (operation, error point, way on); the named tests A1 to A7 and the matrix are lists of
 //! such cases. Faults are set once for a whole batch, each for its own instance, so cases run side by side.
 
-mod case;
+pub mod case;
 mod matrix;
 mod named;

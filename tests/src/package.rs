@@ -11,6 +11,7 @@ pub struct PackageBuilder {
     /// The VNFD's id.
     pub vnfd_id: String,
     product: String,
+    software: String,
     manifests: Vec<Value>,
     vdus: Vec<Vdu>,
     clocks: String,
@@ -28,14 +29,10 @@ struct Vdu {
 /// A package with short clocks and nothing in it.
 #[must_use]
 pub fn package() -> PackageBuilder {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "ids of tests are not made by the product"
-    )]
-    let id = uuid::Uuid::new_v4().to_string();
     PackageBuilder {
-        vnfd_id: id,
+        vnfd_id: fresh_id(),
         product: "Probe".to_owned(),
+        software: "1.0".to_owned(),
         manifests: Vec::new(),
         vdus: Vec::new(),
         clocks: "{progressing: 90s, blocked: 1s, infrastructure: 1s, unclassified: 1s}".to_owned(),
@@ -44,7 +41,46 @@ pub fn package() -> PackageBuilder {
     }
 }
 
+fn fresh_id() -> String {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "ids of tests are not made by the product"
+    )]
+    let id = uuid::Uuid::new_v4();
+    id.to_string()
+}
+
 impl PackageBuilder {
+    /// The next version of the product: the same under a VNFD of its own.
+    #[must_use]
+    pub fn next_version(&self) -> Self {
+        Self {
+            vnfd_id: fresh_id(),
+            software: "2.0".to_owned(),
+            ..self.clone()
+        }
+    }
+
+    /// Changes the manifest of this kind and name.
+    ///
+    /// # Panics
+    /// When there is none.
+    #[must_use]
+    pub fn changed(mut self, kind: &str, name: &str, change: impl FnOnce(&mut Value)) -> Self {
+        let found = self.manifests.iter_mut().find(|m| is(m, kind, name));
+        change(found.expect("there is such a manifest"));
+        self
+    }
+
+    /// Without the manifest of this kind and name.
+    #[must_use]
+    pub fn without(mut self, kind: &str, name: &str) -> Self {
+        self.manifests.retain(|m| !is(m, kind, name));
+        self.vdus
+            .retain(|vdu| vdu.name != name || !matches!(kind, "Deployment" | "StatefulSet"));
+        self
+    }
+
     /// With these clocks instead of the short ones, as a YAML map.
     #[must_use]
     pub fn clocks(mut self, clocks: &str) -> Self {
@@ -182,7 +218,7 @@ impl PackageBuilder {
              substitution_mappings: {{node_type: test.VNF, properties: {{flavour_id: default}}}}\n  \
              node_templates:\n    VNF:\n      type: test.VNF\n      properties:\n        \
              descriptor_id: {}\n        provider: Test\n        product_name: {}\n        \
-             software_version: '1.0'\n        descriptor_version: '1.0'\n        flavour_id: default\n",
+             software_version: '{}'\n        descriptor_version: '1.0'\n        flavour_id: default\n",
             self.clocks,
             if self.sensitive.is_empty() {
                 String::new()
@@ -191,6 +227,7 @@ impl PackageBuilder {
             },
             self.vnfd_id,
             self.product,
+            self.software,
         );
         for vdu in &self.vdus {
             write!(
@@ -223,6 +260,10 @@ impl PackageBuilder {
         }
         text
     }
+}
+
+fn is(manifest: &Value, kind: &str, name: &str) -> bool {
+    manifest["kind"] == kind && manifest["metadata"]["name"] == name
 }
 
 impl Vdu {

@@ -1,6 +1,7 @@
 //! One case: an operation that breaks at an error point, and what is done about it.
 
 use crate::operations::vnfcs;
+use cairn_simcluster::SimCluster;
 use cairn_tests::package::{PackageBuilder, package};
 use cairn_tests::world::World;
 use serde_json::{Map, Value, json};
@@ -15,39 +16,43 @@ pub enum Doing {
     ScaleToLevel,
     HealOne,
     HealAll,
+    ChangeVnfpkg,
     Terminate,
     ModifyInfo,
 }
 
 impl Doing {
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Instantiate,
         Self::ScaleOut,
         Self::ScaleIn,
         Self::ScaleToLevel,
         Self::HealOne,
         Self::HealAll,
+        Self::ChangeVnfpkg,
         Self::Terminate,
         Self::ModifyInfo,
     ];
 
-    fn path(self) -> &'static str {
+    pub fn path(self) -> &'static str {
         match self {
             Self::Instantiate => "instantiate",
             Self::ScaleOut | Self::ScaleIn => "scale",
             Self::ScaleToLevel => "scale_to_level",
             Self::HealOne | Self::HealAll => "heal",
+            Self::ChangeVnfpkg => "change_vnfpkg",
             Self::Terminate => "terminate",
             Self::ModifyInfo => "modify",
         }
     }
 
-    fn operation(self) -> &'static str {
+    pub fn operation(self) -> &'static str {
         match self {
             Self::Instantiate => "INSTANTIATE",
             Self::ScaleOut | Self::ScaleIn => "SCALE",
             Self::ScaleToLevel => "SCALE_TO_LEVEL",
             Self::HealOne | Self::HealAll => "HEAL",
+            Self::ChangeVnfpkg => "CHANGE_VNFPKG",
             Self::Terminate => "TERMINATE",
             Self::ModifyInfo => "MODIFY_INFO",
         }
@@ -99,7 +104,7 @@ pub struct Case {
 
 /// A case with its instance, ready to break.
 pub struct Ready<'a> {
-    world: &'a World,
+    pub world: &'a World,
     pub case: Case,
     pub instance: String,
     namespace: String,
@@ -112,13 +117,38 @@ pub struct Ready<'a> {
 pub fn small() -> PackageBuilder {
     package()
         .config_map("settings")
+        .config_map("old")
         .service("web")
         .deployment("web", 2)
 }
 
+/// What a change of the package changes it to: an object and a pod template that differ, one that must be made
+/// anew, one more and one less.
+pub fn next(first: &PackageBuilder) -> PackageBuilder {
+    let image = |web: &mut Value| {
+        web["spec"]["template"]["spec"]["containers"][0]["image"] = json!("cairn.test/web:2");
+    };
+    first
+        .next_version()
+        .changed("ConfigMap", "settings", |m| {
+            m["data"]["colour"] = json!("red");
+        })
+        .changed("Deployment", "web", image)
+        .changed("Service", "web", |web| {
+            web["spec"]["clusterIP"] = json!("None");
+        })
+        .without("ConfigMap", "old")
+        .secret("new", "planted")
+}
+
 impl<'a> Ready<'a> {
     /// Brings an instance to where the operation can begin.
-    pub async fn make(world: &'a World, vnfd: &str, case: Case, name: &str) -> Self {
+    pub async fn make(
+        world: &'a World,
+        (vnfd, next): (&str, &str),
+        case: Case,
+        name: &str,
+    ) -> Self {
         let namespace = format!("a-{name}");
         let made =
             json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
@@ -137,7 +167,7 @@ impl<'a> Ready<'a> {
             world.complete(&instance, "scale", &out).await;
         }
         let seen = world.instance(&instance).await;
-        let body = body(case.doing, &namespace, &seen);
+        let body = body(case.doing, &namespace, &seen, next);
         let before = calm(&seen);
         let objects = objects(world, &namespace);
         Self {
@@ -195,7 +225,7 @@ impl<'a> Ready<'a> {
         }
     }
 
-    async fn begin(&self) -> String {
+    pub async fn begin(&self) -> String {
         self.world
             .begin(&self.instance, self.case.doing.path(), &self.body)
             .await
@@ -303,7 +333,7 @@ impl<'a> Ready<'a> {
     }
 
     /// Instance and cluster are as they were before the operation.
-    async fn as_before(&self) {
+    pub async fn as_before(&self) {
         let after = calm(&self.world.instance(&self.instance).await);
         assert_eq!(after, self.before, "{:?}", self.case);
         assert_eq!(
@@ -314,13 +344,13 @@ impl<'a> Ready<'a> {
         );
     }
 
-    async fn as_if_nothing_had_been(&self, done: &Value) {
+    pub async fn as_if_nothing_had_been(&self, done: &Value) {
         self.ends_well(done).await;
         self.each_effect_once();
     }
 
     /// Instance, cluster and resource changes are those of a run without failure.
-    async fn ends_well(&self, done: &Value) {
+    pub async fn ends_well(&self, done: &Value) {
         let after = self.world.instance(&self.instance).await;
         let pods = vnfcs(&after).len();
         let (state, count) = match self.case.doing {
@@ -328,6 +358,7 @@ impl<'a> Ready<'a> {
             Doing::Instantiate
             | Doing::HealOne
             | Doing::HealAll
+            | Doing::ChangeVnfpkg
             | Doing::ModifyInfo
             | Doing::ScaleIn => ("ACTIVE", 2),
             Doing::ScaleOut => ("ACTIVE", 3),
@@ -345,6 +376,35 @@ impl<'a> Ready<'a> {
         if self.case.way != Way::Fail {
             assert_eq!(changed, expected, "{:?}: {done:#}", self.case);
         }
+        if self.case.doing == Doing::ChangeVnfpkg {
+            self.is_the_next_version(&after);
+        }
+    }
+
+    /// Record and cluster are those of the package that was changed to, and nothing else.
+    fn is_the_next_version(&self, after: &Value) {
+        assert_eq!(after["vnfdId"], self.body["vnfdId"], "{:?}", self.case);
+        assert_eq!(after["vnfSoftwareVersion"], "2.0", "{:?}", self.case);
+        let now = objects(self.world, &self.namespace);
+        let mut names: Vec<&str> = now
+            .as_object()
+            .expect("a map")
+            .keys()
+            .map(String::as_str)
+            .collect();
+        // Kubernetes puts it into every namespace.
+        names.retain(|name| *name != "ConfigMap/kube-root-ca.crt");
+        let expected = [
+            "ConfigMap/settings",
+            "Deployment/web",
+            "Secret/new",
+            "Service/web",
+            "pods",
+        ];
+        assert_eq!(names, expected, "{:?}", self.case);
+        assert_eq!(now["ConfigMap/settings"]["data"]["colour"], "red");
+        let pods = &now["Deployment/web"]["spec"]["template"]["spec"];
+        assert_eq!(pods["containers"][0]["image"], "cairn.test/web:2");
     }
 
     fn expected_changes(&self) -> BTreeMap<String, usize> {
@@ -355,7 +415,7 @@ impl<'a> Ready<'a> {
             Doing::ScaleOut => of(&[("ADDED", 1)]),
             Doing::ScaleIn => of(&[("REMOVED", 1)]),
             Doing::HealOne => of(&[("ADDED", 1), ("REMOVED", 1)]),
-            Doing::HealAll => of(&[("ADDED", 2), ("REMOVED", 2)]),
+            Doing::HealAll | Doing::ChangeVnfpkg => of(&[("ADDED", 2), ("REMOVED", 2)]),
             Doing::Terminate => of(&[("REMOVED", 2)]),
             Doing::ModifyInfo => of(&[]),
         }
@@ -374,12 +434,13 @@ impl<'a> Ready<'a> {
             }
         }
         for ((method, path), times) in counted {
-            // Bringing the instance there scaled it once already.
-            let allowed = if path.ends_with("/scale") && self.case.doing == Doing::ScaleIn {
-                2
-            } else {
-                1
+            // Bringing the instance there made or scaled it once already.
+            let again = match self.case.doing {
+                Doing::ScaleIn => path.ends_with("/scale"),
+                Doing::ChangeVnfpkg => method == "PATCH" && path.contains("/services/"),
+                _ => false,
             };
+            let allowed = if again { 2 } else { 1 };
             assert!(
                 times <= allowed,
                 "{:?}: {method} {path} {times} times",
@@ -389,11 +450,11 @@ impl<'a> Ready<'a> {
     }
 }
 
-fn instantiate(namespace: &str) -> Value {
+pub fn instantiate(namespace: &str) -> Value {
     json!({"flavourId": "default", "additionalParams": {"namespace": namespace}})
 }
 
-fn body(doing: Doing, namespace: &str, instance: &Value) -> Value {
+pub fn body(doing: Doing, namespace: &str, instance: &Value, next: &str) -> Value {
     match doing {
         Doing::Instantiate => instantiate(namespace),
         Doing::ScaleOut => json!({"type": "SCALE_OUT", "aspectId": "web_aspect"}),
@@ -401,6 +462,7 @@ fn body(doing: Doing, namespace: &str, instance: &Value) -> Value {
         Doing::ScaleToLevel => json!({"scaleInfo": [{"aspectId": "web_aspect", "scaleLevel": 2}]}),
         Doing::HealOne => json!({"vnfcInstanceId": [vnfcs(instance)[0]["id"]]}),
         Doing::HealAll => json!({}),
+        Doing::ChangeVnfpkg => json!({"vnfdId": next}),
         Doing::Terminate => json!({"terminationType": "FORCEFUL"}),
         Doing::ModifyInfo => json!({"vnfInstanceDescription": "changed"}),
     }
@@ -438,7 +500,11 @@ pub fn calm(instance: &Value) -> Value {
 
 /// The objects of a namespace, without what differs between two that are the same.
 pub fn objects(world: &World, namespace: &str) -> Value {
-    let sim = world.place().sim();
+    objects_in(world.place().sim(), namespace)
+}
+
+/// The same of a cluster by itself.
+pub fn objects_in(sim: &SimCluster, namespace: &str) -> Value {
     let mut found = Map::new();
     for (version, kind) in [
         ("v1", "ConfigMap"),
