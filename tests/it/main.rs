@@ -15,6 +15,8 @@ mod crash;
 #[cfg(test)]
 mod docs;
 #[cfg(test)]
+mod hooks;
+#[cfg(test)]
 mod leases;
 #[cfg(test)]
 mod notifications;

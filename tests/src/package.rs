@@ -17,6 +17,14 @@ pub struct PackageBuilder {
     clocks: String,
     sensitive: String,
     template_annotations: Value,
+    hooks: Vec<Hook>,
+}
+
+#[derive(Clone, Debug)]
+struct Hook {
+    name: String,
+    job: Value,
+    inputs: String,
 }
 
 #[derive(Clone, Debug)]
@@ -38,6 +46,7 @@ pub fn package() -> PackageBuilder {
         clocks: "{progressing: 90s, blocked: 1s, infrastructure: 1s, unclassified: 1s}".to_owned(),
         sensitive: String::new(),
         template_annotations: json!({}),
+        hooks: Vec::new(),
     }
 }
 
@@ -164,6 +173,17 @@ impl PackageBuilder {
         self
     }
 
+    /// With a hook of this name: its Job, and its inputs as a YAML map.
+    #[must_use]
+    pub fn hook(mut self, name: &str, job: Value, inputs: &str) -> Self {
+        self.hooks.push(Hook {
+            name: name.to_owned(),
+            job,
+            inputs: inputs.to_owned(),
+        });
+        self
+    }
+
     /// Changes the last manifest.
     #[must_use]
     pub fn last(mut self, change: impl FnOnce(&mut Value)) -> Self {
@@ -207,6 +227,25 @@ impl PackageBuilder {
                 &format!("{manifest:#}\n"),
             );
         }
+        for Hook { name, job, .. } in &self.hooks {
+            put(&format!("Files/hooks/{name}.yaml"), &format!("{job:#}\n"));
+        }
+    }
+
+    /// The interface of the VNF that names its hooks.
+    fn interface(&self) -> String {
+        if self.hooks.is_empty() {
+            return String::new();
+        }
+        let mut text = "      interfaces:\n        Vnflcm:\n".to_owned();
+        for Hook { name, inputs, .. } in &self.hooks {
+            writeln!(
+                text,
+                "          {name}: {{implementation: Files/hooks/{name}.yaml, inputs: {inputs}}}"
+            )
+            .expect("text grows");
+        }
+        text
     }
 
     fn vnfd(&self) -> String {
@@ -229,6 +268,7 @@ impl PackageBuilder {
             self.product,
             self.software,
         );
+        text.push_str(&self.interface());
         for vdu in &self.vdus {
             write!(
                 text,

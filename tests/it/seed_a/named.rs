@@ -1,7 +1,8 @@
-//! The rows A1 to A7, each under its own name, on both databases.
+//! The rows A1 to A8, each under its own name, on both databases.
 
 use super::case::{Case, Doing, Way};
 use super::matrix::all;
+use crate::hooks;
 use crate::operations::instantiate;
 use cairn_tests::place::Place;
 use cairn_tests::world::{Ground, Kind, World};
@@ -112,4 +113,34 @@ async fn a7_a_creation_of_what_is_already_ours_is_done() {
         Way::RetryTwice,
     ))
     .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a8_a_retry_installs_the_third_worker_alone_and_uses_the_vim() {
+    hooks::the_third_worker_fails(World::simple().await).await;
+    let Some(ground) = Ground::new(Kind::Postgres, Place::simulated().await).await else {
+        return;
+    };
+    hooks::the_third_worker_fails(World::on(ground).await).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a8_after_a_failure_at_error_point_6_nothing_is_installed_or_registered_again() {
+    hooks::all_is_done_when_it_fails(World::simple().await).await;
+    let Some(ground) = Ground::new(Kind::Postgres, Place::simulated().await).await else {
+        return;
+    };
+    hooks::all_is_done_when_it_fails(World::on(ground).await).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a8_on_the_real_cluster() {
+    let Some(world) = hooks::real().await else {
+        return;
+    };
+    hooks::the_third_worker_fails(world).await;
+    let Some(world) = hooks::real().await else {
+        return;
+    };
+    hooks::all_is_done_when_it_fails(world).await;
 }
