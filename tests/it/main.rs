@@ -7,6 +7,8 @@ mod architecture;
 #[cfg(test)]
 mod bad_input;
 #[cfg(test)]
+mod bad_packages;
+#[cfg(test)]
 mod change_vnfpkg;
 #[cfg(test)]
 mod contracts;
