@@ -218,3 +218,51 @@ async fn what_the_cluster_does_not_know_fails_before_the_first_write() {
         "{halted:#}"
     );
 }
+
+/// First whether the request can be read, then whether there is what it is about, then whether it may be.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_is_judged_before_what_it_is_about() {
+    let world = World::simple().await;
+    for (id, found) in [("none-such", 404), (&*unused(&world).await, 409)] {
+        let path = format!("{INSTANCES}/{id}/scale");
+        let cut = raw(&world, Method::POST, &path, b"{\"type\": \"SCALE", JSON).await;
+        refused(&cut, 400, &["line 1"]);
+        let other = raw(&world, Method::POST, &path, b"{}", "text/plain").await;
+        refused(&other, 415, &[]);
+        let shapeless = world.post(&path, &json!({"type": "SCALE_OUT"})).await;
+        refused(&shapeless, 422, &["aspectId"]);
+        let asked = json!({"type": "SCALE_OUT", "aspectId": "none-such"});
+        refused(&world.post(&path, &asked).await, found, &[]);
+    }
+}
+
+/// An instance that is not instantiated.
+async fn unused(world: &World) -> String {
+    let vnfd = world.onboard(&package().deployment("web", 1)).await;
+    world.create(&vnfd).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_authority_that_is_no_pem_is_refused_at_once() {
+    let world = World::simple().await;
+    let id = unused(&world).await;
+    for bad in [
+        "/etc/ssl/ca.pem",
+        "",
+        "-----BEGIN CERTIFICATE-----\nno base64!\n-----END CERTIFICATE-----",
+        "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----",
+    ] {
+        let mut vims = crate::seed_c::vim(world.place(), "any");
+        vims["vim1"]["interfaceInfo"]["ssl_ca_cert"] = json!(bad);
+        let mut body = instantiate(&world);
+        body["vimConnectionInfo"] = vims.clone();
+        let answer = world.ask(&id, "instantiate", &body).await;
+        refused(&answer, 422, &["vim1", "ssl_ca_cert", "PEM"]);
+        let answer = world.post("/cairn/v1/vims", &vims["vim1"]).await;
+        refused(&answer, 422, &["ssl_ca_cert", "PEM"]);
+    }
+    assert_eq!(
+        world.instance(&id).await["provisioning"]["state"],
+        "AVAILABLE"
+    );
+}
