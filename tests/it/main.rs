@@ -9,6 +9,8 @@ mod bad_input;
 #[cfg(test)]
 mod bad_packages;
 #[cfg(test)]
+mod cancel;
+#[cfg(test)]
 mod change_vnfpkg;
 #[cfg(test)]
 mod contracts;
