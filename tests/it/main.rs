@@ -40,3 +40,5 @@ mod seed_c;
 mod seed_d;
 #[cfg(test)]
 mod walkthroughs;
+#[cfg(test)]
+mod windows;
