@@ -40,7 +40,8 @@ fn root() -> PathBuf {
         .to_owned()
 }
 
-fn read(path: impl AsRef<Path>) -> String {
+/// A file of the repository.
+pub fn read(path: impl AsRef<Path>) -> String {
     let path = root().join(path);
     std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }

@@ -19,6 +19,8 @@ mod crash;
 #[cfg(test)]
 mod docs;
 #[cfg(test)]
+mod failures;
+#[cfg(test)]
 mod hooks;
 #[cfg(test)]
 mod leases;
