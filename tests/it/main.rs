@@ -31,6 +31,8 @@ mod operations;
 #[cfg(test)]
 mod rbac;
 #[cfg(test)]
+mod rollback;
+#[cfg(test)]
 mod secrets;
 #[cfg(test)]
 mod seed_a;

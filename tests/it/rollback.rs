@@ -1,0 +1,640 @@
+//! Rollback that is known to work: what the plan promises, what is compared after it, and what happens when the
+//! cluster changed in between.
+
+use crate::operations::{instantiate, nothing_left, replicas};
+use cairn_simcluster::{Fault, FaultAction, RequestMatch, When};
+use cairn_tests::client::SOON;
+use cairn_tests::package::{PackageBuilder, package};
+use cairn_tests::place::Place;
+use cairn_tests::until::until;
+use cairn_tests::world::{Ground, Kind, World};
+use serde_json::{Value, json};
+
+const FORCEFUL: &str = "FORCEFUL";
+
+async fn simulated() -> World {
+    World::simple().await
+}
+
+async fn real() -> Option<World> {
+    let ground = Ground::new(Kind::Sqlite, Place::real().await?).await;
+    Some(World::on(ground.expect("SQLite is always there")).await)
+}
+
+/// An instance of a package, instantiated.
+async fn deployed(world: &World, package: &PackageBuilder) -> String {
+    let vnfd = world.onboard(package).await;
+    let id = world.create(&vnfd).await;
+    world
+        .complete(&id, "instantiate", &instantiate(world))
+        .await;
+    id
+}
+
+/// An operation that failed at an error point.
+async fn failed(world: &World, id: &str, operation: &str, body: &Value, point: u8) -> String {
+    let fault =
+        json!([{"vnfInstanceId": id, "at": {"errorPoint": point}, "action": "fail", "times": 1}]);
+    world.faults(&fault).await;
+    let op = world.begin(id, operation, body).await;
+    world.ends(&op, "FAILED_TEMP").await;
+    op
+}
+
+/// A failed instantiate of a package.
+async fn failed_instantiate(
+    world: &World,
+    package: &PackageBuilder,
+    point: u8,
+) -> (String, String) {
+    let vnfd = world.onboard(package).await;
+    let id = world.create(&vnfd).await;
+    let op = failed(world, &id, "instantiate", &instantiate(world), point).await;
+    (id, op)
+}
+
+async fn roll_back(world: &World, op: &str, state: &str) -> Value {
+    world.steer(op, "rollback").await.is(202);
+    world.ends(op, state).await
+}
+
+/// The steps of the plan that write an object, as `kind: how`.
+fn undo_of(op: &Value, object: &str) -> Vec<String> {
+    let steps = op["plan"].as_array().expect("a plan").iter();
+    steps
+        .filter(|step| step["object"] == object && step["kind"] != "take-inventory")
+        .map(|step| {
+            format!(
+                "{}: {}",
+                step["kind"].as_str().expect("a kind"),
+                step["undo"]["how"].as_str().expect("how")
+            )
+        })
+        .collect()
+}
+
+fn says(op: &Value, words: &[&str]) {
+    let detail = op["error"]["detail"].as_str().expect("a detail");
+    for word in words {
+        assert!(detail.contains(word), "{word}: {detail}");
+    }
+}
+
+async fn colour(world: &World, name: &str) -> Value {
+    let path = world.place().path("v1", "configmaps", name);
+    world.place().kube.get(&path).await.is(200)["data"]["colour"].clone()
+}
+
+async fn plan_and_pre_state(world: World) {
+    let kube = &world.place().kube;
+    let wanted = package()
+        .config_map("drifted")
+        .config_map("missing")
+        .deployment("web", 1);
+    let (id, op) = failed_instantiate(&world, &wanted, 4).await;
+    let seen = world.op(&op).await;
+    for object in ["ConfigMap/drifted", "ConfigMap/missing", "Deployment/web"] {
+        assert_eq!(undo_of(&seen, object), ["apply: delete"], "{seen:#}");
+    }
+    world.steer(&op, "retry").await.is(202);
+    world.ends(&op, "COMPLETED").await;
+
+    let drifted = world.place().path("v1", "configmaps", "drifted");
+    let missing = world.place().path("v1", "configmaps", "missing");
+    kube.merge(&drifted, &json!({"data": {"colour": "green"}}))
+        .await
+        .is(200);
+    kube.delete(&missing, &json!({})).await.ok();
+    kube.gone(&missing, SOON).await;
+    let op = failed(&world, &id, "heal", &json!({}), 5).await;
+    let seen = world.op(&op).await;
+    assert_eq!(undo_of(&seen, "ConfigMap/drifted"), ["apply: restore"]);
+    assert_eq!(undo_of(&seen, "ConfigMap/missing"), ["apply: delete"]);
+    assert_eq!(undo_of(&seen, "Deployment/web"), ["apply: restore"]);
+    assert_eq!(
+        colour(&world, "drifted").await,
+        "blue",
+        "the heal set it back"
+    );
+    roll_back(&world, &op, "ROLLED_BACK").await;
+    assert_eq!(
+        colour(&world, "drifted").await,
+        "green",
+        "as it was before the heal"
+    );
+    assert_eq!(world.place().read(&missing).await, None);
+    assert!(
+        world
+            .history(&id)
+            .await
+            .iter()
+            .any(|event| event["type"] == "RollbackVerified")
+    );
+
+    let op = failed(
+        &world,
+        &id,
+        "terminate",
+        &json!({"terminationType": FORCEFUL}),
+        4,
+    )
+    .await;
+    let seen = world.op(&op).await;
+    for object in ["ConfigMap/drifted", "Deployment/web"] {
+        assert_eq!(undo_of(&seen, object), ["delete: recreate"], "{seen:#}");
+    }
+    roll_back(&world, &op, "ROLLED_BACK").await;
+    assert_eq!(colour(&world, "drifted").await, "green");
+    assert_eq!(replicas(&world, "deployments", "web").await, 1);
+}
+
+/// Holds a rollback before the first undo step of this kind, and answers the occurrence as it is held.
+async fn held_before(world: &World, op: &str, kind: &str) -> Value {
+    let hold =
+        |index: u64| json!([{"at": {"undoStep": index, "edge": "before"}, "action": "hold"}]);
+    world.faults(&hold(0)).await;
+    world.steer(op, "rollback").await.is(202);
+    let begun = world
+        .op_until(op, "to roll back", |seen| {
+            seen["undo"].as_array().is_some_and(|list| !list.is_empty())
+        })
+        .await;
+    let place = begun["undo"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .position(|step| step["kind"] == kind)
+        .unwrap_or_else(|| panic!("{begun:#}"));
+    world.faults(&hold(place as u64)).await;
+    world
+        .op_until(op, "to be held there", |seen| {
+            seen["undo"].as_array().is_some_and(|list| {
+                list[..place].iter().all(|step| step["state"] == "done")
+                    && list[place]["state"] == "started"
+            })
+        })
+        .await
+}
+
+/// Field case 20: a rollback is done when the cluster is as before, not when all has been applied.
+async fn difference_is_a_failure(world: World) {
+    let clocks = "{progressing: 3s, blocked: 1s, infrastructure: 1s, unclassified: 1s}";
+    let wanted = package()
+        .clocks(clocks)
+        .config_map("settings")
+        .config_map("other");
+    let id = deployed(&world, &wanted).await;
+    let op = failed(
+        &world,
+        &id,
+        "terminate",
+        &json!({"terminationType": FORCEFUL}),
+        4,
+    )
+    .await;
+    held_before(&world, &op, "verify").await;
+    let kube = &world.place().kube;
+    let settings = world.place().path("v1", "configmaps", "settings");
+    kube.merge(&settings, &json!({"data": {"colour": null}}))
+        .await
+        .is(200);
+    world.faults(&json!([])).await;
+    let halted = world.ends(&op, "FAILED_TEMP").await;
+    says(&halted, &["ConfigMap/settings", "not as recorded: data"]);
+    assert_eq!(
+        world.instance(&id).await["provisioning"]["state"],
+        "DELETEFAIL"
+    );
+    // The next rollback puts it right.
+    roll_back(&world, &op, "ROLLED_BACK").await;
+    assert_eq!(colour(&world, "settings").await, "blue");
+    assert_eq!(world.instance(&id).await["provisioning"]["state"], "ACTIVE");
+}
+
+async fn others_changed_and_deleted(world: World) {
+    let wanted = package()
+        .config_map("changed")
+        .config_map("deleted")
+        .config_map("replaced")
+        .deployment("web", 1);
+    let (_, op) = failed_instantiate(&world, &wanted, 4).await;
+    let kube = &world.place().kube;
+    let path = |name: &str| world.place().path("v1", "configmaps", name);
+    kube.merge(
+        &path("changed"),
+        &json!({"data": {"colour": "red", "theirs": "too"}}),
+    )
+    .await
+    .is(200);
+    for name in ["deleted", "replaced"] {
+        kube.delete(&path(name), &json!({})).await.ok();
+        kube.gone(&path(name), SOON).await;
+    }
+    let theirs = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "replaced"},
+        "data": {"colour": "theirs"}});
+    let theirs = kube
+        .post(&world.place().list("v1", "configmaps"), &theirs)
+        .await
+        .is(201);
+    roll_back(&world, &op, "ROLLED_BACK").await;
+    nothing_left(&world).await;
+    for name in ["changed", "deleted"] {
+        assert_eq!(world.place().read(&path(name)).await, None, "{name}");
+    }
+    let left = world
+        .place()
+        .read(&path("replaced"))
+        .await
+        .expect("it is theirs");
+    assert_eq!(left["metadata"]["uid"], theirs["metadata"]["uid"]);
+    assert_eq!(left["data"], theirs["data"]);
+}
+
+async fn namespace_on_its_way_out(world: World) {
+    let (id, op) =
+        failed_instantiate(&world, &package().config_map("a").deployment("web", 1), 4).await;
+    let namespace = format!("/api/v1/namespaces/{}", world.place().namespace);
+    world.place().kube.delete(&namespace, &json!({})).await.ok();
+    roll_back(&world, &op, "ROLLED_BACK").await;
+    assert_eq!(
+        world.instance(&id).await["provisioning"]["state"],
+        "AVAILABLE"
+    );
+}
+
+/// What was deleted cannot be made again in a namespace that goes: it is said, and can be given up.
+async fn namespace_gone_under_a_terminate(world: World) {
+    let clocks = "{progressing: 3s, blocked: 1s, infrastructure: 1s, unclassified: 1s}";
+    let id = deployed(&world, &package().clocks(clocks).config_map("a")).await;
+    let op = failed(
+        &world,
+        &id,
+        "terminate",
+        &json!({"terminationType": FORCEFUL}),
+        4,
+    )
+    .await;
+    let namespace = format!("/api/v1/namespaces/{}", world.place().namespace);
+    // Held by a finalizer of somebody else, it stays Terminating.
+    let holder = json!({"apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": "holder", "finalizers": ["example.com/hold"]}});
+    let kube = &world.place().kube;
+    kube.post(&world.place().list("v1", "configmaps"), &holder)
+        .await
+        .is(201);
+    kube.delete(&namespace, &json!({})).await.ok();
+    let halted = roll_back(&world, &op, "FAILED_TEMP").await;
+    says(&halted, &["being terminated"]);
+    let undo = halted["undo"].as_array().expect("a list");
+    assert!(
+        undo.iter().any(|step| step["state"] != "done"),
+        "{halted:#}"
+    );
+    let free = json!({"metadata": {"finalizers": null}});
+    kube.merge(&world.place().path("v1", "configmaps", "holder"), &free)
+        .await
+        .is(200);
+    world.steer(&op, "fail").await.is(200);
+    let body = json!({"terminationType": FORCEFUL});
+    world.complete(&id, "terminate", &body).await;
+}
+
+async fn smaller_quota(world: World) {
+    let id = deployed(&world, &package().deployment("web", 2)).await;
+    let body = json!({"type": "SCALE_OUT", "aspectId": "web_aspect", "numberOfSteps": 2});
+    world.complete(&id, "scale", &body).await;
+    let body = json!({"type": "SCALE_IN", "aspectId": "web_aspect", "numberOfSteps": 2});
+    let op = failed(&world, &id, "scale", &body, 5).await;
+    let kube = &world.place().kube;
+    let path = world.place().path("v1", "resourcequotas", "smaller");
+    let quota = |pods: u32| {
+        json!({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "smaller"},
+            "spec": {"hard": {"pods": pods.to_string()}}})
+    };
+    kube.post(&world.place().list("v1", "resourcequotas"), &quota(2))
+        .await
+        .is(201);
+    let counted = |q: &Value| q["status"]["used"]["pods"] == "2";
+    kube.until(&path, SOON, "to count", counted).await;
+    let halted = roll_back(&world, &op, "FAILED_TEMP").await;
+    says(&halted, &["smaller", "pods"]);
+    kube.merge(&path, &json!({"spec": {"hard": {"pods": "10"}}}))
+        .await
+        .is(200);
+    roll_back(&world, &op, "ROLLED_BACK").await;
+    assert_eq!(replicas(&world, "deployments", "web").await, 4);
+    let levels = world.instance(&id).await;
+    assert_eq!(crate::operations::level(&levels, "web_aspect"), 2);
+    assert_eq!(crate::operations::vnfcs(&levels).len(), 4);
+}
+
+async fn finalizer_hangs(world: World) {
+    let clocks = "{progressing: 90s, blocked: 60s, infrastructure: 1s, unclassified: 1s}";
+    let wanted = package()
+        .clocks(clocks)
+        .config_map("held")
+        .config_map("free");
+    let (id, op) = failed_instantiate(&world, &wanted, 4).await;
+    let kube = &world.place().kube;
+    let held = world.place().path("v1", "configmaps", "held");
+    kube.merge(
+        &held,
+        &json!({"metadata": {"finalizers": ["example.com/hold"]}}),
+    )
+    .await
+    .is(200);
+    world.steer(&op, "rollback").await.is(202);
+    let waiting = world
+        .op_until(&op, "to wait", |seen| {
+            seen["waits"].as_array().is_some_and(|waits| {
+                waits.iter().any(|wait| {
+                    wait["reason"] == "Finalizers" && wait["object"] == "ConfigMap/held"
+                })
+            })
+        })
+        .await;
+    let wait = &waiting["waits"][0];
+    assert!(
+        wait["message"].to_string().contains("example.com/hold"),
+        "{wait:#}"
+    );
+    assert!(
+        wait["until"].is_string() && wait["since"].is_string(),
+        "{wait:#}"
+    );
+    world.cancel(&op, "GRACEFUL").await.is(202);
+    let halted = world.ends(&op, "FAILED_TEMP").await;
+    says(&halted, &["example.com/hold"]);
+    kube.merge(&held, &json!({"metadata": {"finalizers": null}}))
+        .await
+        .is(200);
+    roll_back(&world, &op, "ROLLED_BACK").await;
+    assert_eq!(world.place().read(&held).await, None);
+    assert_eq!(
+        world.instance(&id).await["provisioning"]["state"],
+        "AVAILABLE"
+    );
+}
+
+/// A namespace that the operation made stays when others moved in.
+async fn shared_namespace(world: World) {
+    let shared = format!("made-{}", world.place().suffix);
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": shared}});
+    let inside = json!({"apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": "ours", "namespace": shared}, "data": {"a": "b"}});
+    let path = format!("/api/v1/namespaces/{shared}");
+    world.place().remove_at_end(&path);
+    let (_, op) =
+        failed_instantiate(&world, &package().manifest(namespace).manifest(inside), 4).await;
+    let kube = &world.place().kube;
+    let theirs = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "theirs"}});
+    kube.post(&format!("{path}/configmaps"), &theirs)
+        .await
+        .is(201);
+    let undone = roll_back(&world, &op, "ROLLED_BACK").await;
+    let residue = undone["residue"].to_string();
+    assert!(
+        residue.contains(&format!("Namespace/{shared}")) && residue.contains("theirs"),
+        "{residue}"
+    );
+    kube.get(&format!("{path}/configmaps/theirs")).await.is(200);
+    let ours = kube.get(&format!("{path}/configmaps/ours")).await;
+    assert_eq!(ours.status, 404);
+    let left = kube.get(&path).await.is(200);
+    assert_eq!(left["metadata"].get("deletionTimestamp"), None);
+}
+
+/// Makes of each row two tests.
+macro_rules! on_both_clusters {
+    ($($row:ident: $simulated:ident, $real:ident;)+) => {
+        $(
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $simulated() {
+                $row(simulated().await).await;
+            }
+
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $real() {
+                let Some(world) = real().await else { return };
+                $row(world).await;
+            }
+        )+
+    };
+}
+
+on_both_clusters! {
+    plan_and_pre_state: the_plan_says_how_each_object_is_undone_and_so_it_is,
+        the_plan_says_how_each_object_is_undone_and_so_it_is_on_the_real_cluster;
+    difference_is_a_failure: a_difference_after_a_rollback_fails_it_by_field_and_the_next_mends_it,
+        a_difference_after_a_rollback_fails_it_by_field_and_the_next_mends_it_on_the_real_cluster;
+    others_changed_and_deleted: what_others_changed_or_deleted_meanwhile_goes_and_what_they_made_stays,
+        what_others_changed_or_deleted_meanwhile_goes_and_what_they_made_stays_on_the_real_cluster;
+    namespace_on_its_way_out: a_namespace_that_is_being_deleted_does_not_stop_a_rollback,
+        a_namespace_that_is_being_deleted_does_not_stop_a_rollback_on_the_real_cluster;
+    namespace_gone_under_a_terminate: nothing_is_made_again_in_a_namespace_that_goes,
+        nothing_is_made_again_in_a_namespace_that_goes_on_the_real_cluster;
+    smaller_quota: a_quota_that_got_smaller_is_named_and_the_rollback_goes_on_when_it_is_raised,
+        a_quota_that_got_smaller_is_named_and_the_rollback_goes_on_when_it_is_raised_on_the_real_cluster;
+    finalizer_hangs: a_finalizer_that_hangs_is_named_and_can_be_cancelled,
+        a_finalizer_that_hangs_is_named_and_can_be_cancelled_on_the_real_cluster;
+    shared_namespace: a_namespace_in_which_others_live_is_left_as_residue,
+        a_namespace_in_which_others_live_is_left_as_residue_on_the_real_cluster;
+}
+
+/// Every write of `ConfigMap`s is refused by a policy that came meanwhile.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_admission_policy_that_changed_is_told_in_its_words_and_the_rollback_goes_on() {
+    let world = simulated().await;
+    let id = deployed(&world, &package().config_map("a")).await;
+    let op = failed(
+        &world,
+        &id,
+        "terminate",
+        &json!({"terminationType": FORCEFUL}),
+        4,
+    )
+    .await;
+    let policy = FaultAction::Answer {
+        status: 403,
+        message: "configmaps \"a\" is forbidden: ValidatingAdmissionPolicy 'no-maps' with binding 'all' denied request: no maps here".into(),
+        retry_after: None,
+        when: When::Before,
+    };
+    let writes = RequestMatch::method("PATCH").resource("configmaps");
+    world.place().sim().inject(Fault::always(writes, policy));
+    let halted = roll_back(&world, &op, "FAILED_TEMP").await;
+    says(&halted, &["no maps here"]);
+    world.place().sim().clear_faults();
+    roll_back(&world, &op, "ROLLED_BACK").await;
+    assert_eq!(colour(&world, "a").await, "blue");
+}
+
+/// Whether the policy counts now, asked with a dry-run.
+async fn policy_counts(world: &World, counts: bool) {
+    let maps = world.place().list("v1", "configmaps");
+    let any = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "asking"}});
+    until(SOON, "the policy to count or not", || async {
+        let answer = world
+            .place()
+            .kube
+            .post(&format!("{maps}?dryRun=All"), &any)
+            .await;
+        if (answer.status != 201) == counts {
+            Ok(())
+        } else {
+            Err(answer.body)
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_admission_policy_that_changed_is_told_in_its_words_on_the_real_cluster() {
+    let Some(world) = real().await else { return };
+    let (place, kube) = (world.place(), &world.place().kube);
+    let id = deployed(&world, &package().config_map("a")).await;
+    let op = failed(
+        &world,
+        &id,
+        "terminate",
+        &json!({"terminationType": FORCEFUL}),
+        4,
+    )
+    .await;
+    let root = "/apis/admissionregistration.k8s.io/v1";
+    let name = format!("no-maps-{}", place.suffix);
+    let version = "admissionregistration.k8s.io/v1";
+    let policy = json!({"apiVersion": version, "kind": "ValidatingAdmissionPolicy", "metadata": {"name": name},
+        "spec": {"failurePolicy": "Fail", "matchConstraints": {"resourceRules": [{"apiGroups": [""],
+            "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}]},
+            "validations": [{"expression": "false", "message": "no maps here"}]}});
+    let binding = json!({"apiVersion": version, "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {"name": name}, "spec": {"policyName": name, "validationActions": ["Deny"],
+            "matchResources": {"namespaceSelector": {"matchLabels":
+                {"kubernetes.io/metadata.name": place.namespace}}}}});
+    let (policies, bindings) = (
+        format!("{root}/validatingadmissionpolicies"),
+        format!("{root}/validatingadmissionpolicybindings"),
+    );
+    for (path, body) in [(&policies, &policy), (&bindings, &binding)] {
+        place.remove_at_end(format!("{path}/{name}"));
+        kube.post(path, body).await.is(201);
+    }
+    policy_counts(&world, true).await;
+    let halted = roll_back(&world, &op, "FAILED_TEMP").await;
+    says(&halted, &["AdmissionRefused", "no maps here"]);
+    kube.delete(&format!("{bindings}/{name}"), &json!({}))
+        .await
+        .ok();
+    policy_counts(&world, false).await;
+    roll_back(&world, &op, "ROLLED_BACK").await;
+    assert_eq!(colour(&world, "a").await, "blue");
+}
+
+/// Field cases 129 and 133: what is undone stays undone, and the next rollback begins where the last one stopped.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_rollback_that_failed_goes_on_where_it_stopped() {
+    let world = simulated().await;
+    let mut wanted = package();
+    for name in ["a", "b", "c"] {
+        wanted = wanted.config_map(name);
+    }
+    let (id, op) = failed_instantiate(&world, &wanted, 4).await;
+    let gone = RequestMatch::method("DELETE").name("b");
+    let refusal = FaultAction::Answer {
+        status: 422,
+        message: "not now".into(),
+        retry_after: None,
+        when: When::Before,
+    };
+    world
+        .place()
+        .sim()
+        .inject(Fault::once(gone, refusal).times(2));
+    for _ in 0..2 {
+        let halted = roll_back(&world, &op, "FAILED_TEMP").await;
+        says(&halted, &["ConfigMap/b", "not now"]);
+        let left = |name: &str| {
+            world
+                .place()
+                .sim()
+                .get("v1", "ConfigMap", &world.place().namespace, name)
+        };
+        assert_eq!(left("a"), None, "the others of the wave are undone");
+        assert_eq!(left("c"), None);
+        assert!(left("b").is_some());
+    }
+    roll_back(&world, &op, "ROLLED_BACK").await;
+    nothing_left(&world).await;
+    let deleted = |name: &str| {
+        let requests = world.place().sim().requests();
+        let path = format!("/configmaps/{name}");
+        requests
+            .iter()
+            .filter(|r| r.method == "DELETE" && r.path.ends_with(&path))
+            .count()
+    };
+    assert_eq!((deleted("a"), deleted("b"), deleted("c")), (1, 3, 1));
+    let undone = world.history(&id).await;
+    let undone = undone
+        .iter()
+        .filter(|event| event["type"] == "RollbackStarted");
+    assert_eq!(undone.count(), 3);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_rollback_after_a_part_of_the_retry_takes_back_both_tries() {
+    let world = simulated().await;
+    let wanted = package()
+        .config_map("a")
+        .service("web")
+        .deployment("web", 1);
+    let vnfd = world.onboard(&wanted).await;
+    let id = world.create(&vnfd).await;
+    let fail =
+        |step: u8| json!([{"at": {"step": step, "edge": "after"}, "action": "fail", "times": 1}]);
+    world.faults(&fail(0)).await;
+    let op = world.begin(&id, "instantiate", &instantiate(&world)).await;
+    world.ends(&op, "FAILED_TEMP").await;
+    // Somebody deletes what the first try made, so that the second makes it again.
+    let a = world.place().path("v1", "configmaps", "a");
+    world.place().kube.delete(&a, &json!({})).await.ok();
+    world.faults(&fail(2)).await;
+    world.steer(&op, "retry").await.is(202);
+    world.ends(&op, "FAILED_TEMP").await;
+    roll_back(&world, &op, "ROLLED_BACK").await;
+    nothing_left(&world).await;
+    assert_eq!(
+        world.instance(&id).await["provisioning"]["state"],
+        "AVAILABLE"
+    );
+}
+
+/// A claim that a pod of somebody else uses is held by Kubernetes itself; that is told, and nothing is forced.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_claim_that_others_use_is_never_forced_away() {
+    let world = simulated().await;
+    let clocks = "{progressing: 2s, blocked: 1s, infrastructure: 1s, unclassified: 1s}";
+    let claim = json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": "manual",
+            "resources": {"requests": {"storage": "1Mi"}}}});
+    let (_, op) = failed_instantiate(&world, &package().clocks(clocks).manifest(claim), 4).await;
+    let path = world.place().path("v1", "persistentvolumeclaims", "data");
+    // As of a pod that uses it.
+    let in_use =
+        json!({"metadata": {"finalizers": ["kubernetes.io/pvc-protection", "example.com/in-use"]}});
+    world.place().kube.merge(&path, &in_use).await.is(200);
+    let halted = roll_back(&world, &op, "FAILED_TEMP").await;
+    says(
+        &halted,
+        &["PersistentVolumeClaim/data", "example.com/in-use"],
+    );
+    assert!(world.place().read(&path).await.is_some());
+    world
+        .place()
+        .kube
+        .merge(&path, &json!({"metadata": {"finalizers": null}}))
+        .await
+        .is(200);
+    roll_back(&world, &op, "ROLLED_BACK").await;
+}
