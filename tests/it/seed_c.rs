@@ -35,6 +35,10 @@ enum Stands {
     Deploying,
     Updating,
     Deleting,
+    UndoingDeploy,
+    UndoingUpdate,
+    UndoingDelete,
+    Modifying,
     DeployFailHalted,
     DeployFailWithLeftovers,
     DeployFailWithout,
@@ -71,6 +75,30 @@ const TABLE: &[Row] = &[
         Stands::Deleting,
         "DELETING",
         Some("AVAILABLE"),
+        [409, 409, 409, 409, 409, 409],
+    ),
+    (
+        Stands::UndoingDeploy,
+        "DEPLOYING",
+        Some("AVAILABLE"),
+        [409, 409, 409, 409, 409, 409],
+    ),
+    (
+        Stands::UndoingUpdate,
+        "UPDATING",
+        Some("ACTIVE"),
+        [409, 409, 409, 409, 409, 409],
+    ),
+    (
+        Stands::UndoingDelete,
+        "DELETING",
+        Some("ACTIVE"),
+        [409, 409, 409, 409, 409, 409],
+    ),
+    (
+        Stands::Modifying,
+        "UPDATING",
+        Some("ACTIVE"),
         [409, 409, 409, 409, 409, 409],
     ),
     (
@@ -131,13 +159,25 @@ impl Stands {
             Self::Deploying => Some(("INSTANTIATE", 3, true)),
             Self::Updating => Some(("SCALE", 3, true)),
             Self::Deleting => Some(("TERMINATE", 3, true)),
-            Self::DeployFailHalted | Self::DeployFailWithLeftovers => {
+            Self::Modifying => Some(("MODIFY_INFO", 1, true)),
+            Self::UndoingDeploy | Self::DeployFailHalted | Self::DeployFailWithLeftovers => {
                 Some(("INSTANTIATE", 4, false))
             }
             Self::DeployFailWithout => Some(("INSTANTIATE", 2, false)),
-            Self::UpdateFailHalted | Self::UpdateFailed => Some(("SCALE", 4, false)),
-            Self::DeleteFailHalted | Self::DeleteFailed => Some(("TERMINATE", 4, false)),
+            Self::UndoingUpdate | Self::UpdateFailHalted | Self::UpdateFailed => {
+                Some(("SCALE", 4, false))
+            }
+            Self::UndoingDelete | Self::DeleteFailHalted | Self::DeleteFailed => {
+                Some(("TERMINATE", 4, false))
+            }
         }
+    }
+
+    fn is_undone(self) -> bool {
+        matches!(
+            self,
+            Self::UndoingDeploy | Self::UndoingUpdate | Self::UndoingDelete
+        )
     }
 
     fn is_given_up(self) -> bool {
@@ -155,6 +195,7 @@ impl Stands {
             self,
             Self::Available
                 | Self::Deploying
+                | Self::UndoingDeploy
                 | Self::DeployFailHalted
                 | Self::DeployFailWithLeftovers
                 | Self::DeployFailWithout
@@ -200,12 +241,19 @@ impl Subject {
         world.ask(&self.id, path, &self.body(ask)).await
     }
 
-    fn fault(&self) -> Option<Value> {
-        let (operation, point, held) = self.row.0.broken_by()?;
-        Some(
-            json!({"operation": operation, "vnfInstanceId": self.id, "at": {"errorPoint": point},
-            "action": if held { "hold" } else { "fail" }, "times": 1}),
-        )
+    fn faults(&self) -> Vec<Value> {
+        let Some((operation, point, held)) = self.row.0.broken_by() else {
+            return Vec::new();
+        };
+        let fault = |at: Value, holds: bool| {
+            json!({"operation": operation, "vnfInstanceId": self.id, "at": at,
+            "action": if holds { "hold" } else { "fail" }, "times": 1})
+        };
+        let mut faults = vec![fault(json!({"errorPoint": point}), held)];
+        if self.row.0.is_undone() {
+            faults.push(fault(json!({"undoStep": 0, "edge": "before"}), true));
+        }
+        faults
     }
 
     async fn bring(&self, world: &World) {
@@ -215,6 +263,7 @@ impl Subject {
         let ask = match operation {
             "INSTANTIATE" => Ask::Instantiate,
             "SCALE" => Ask::Scale,
+            "MODIFY_INFO" => Ask::Modify,
             _ => Ask::Terminate,
         };
         let answer = self.ask(world, ask).await;
@@ -227,6 +276,12 @@ impl Subject {
         } else {
             let halted = world.ends(&op, "FAILED_TEMP").await;
             links_are(&halted, &["fail", "retry", "rollback"]);
+        }
+        if self.row.0.is_undone() {
+            world.steer(&op, "rollback").await.is(202);
+            let begun = |seen: &Value| seen["undo"][0]["state"] == "started";
+            let held = world.op_until(&op, "to be held", begun).await;
+            links_are(&held, &["cancel"]);
         }
         if self.row.0.is_given_up() {
             world.steer(&op, "fail").await.is(200);
@@ -372,7 +427,7 @@ async fn every_cell(world: World) {
         .buffered(8)
         .collect()
         .await;
-    let faults: Vec<Value> = subjects.iter().filter_map(Subject::fault).collect();
+    let faults: Vec<Value> = subjects.iter().flat_map(Subject::faults).collect();
     world.faults(&Value::from(faults)).await;
     futures::stream::iter(&subjects)
         .for_each_concurrent(8, |subject| async move {
@@ -450,4 +505,42 @@ async fn a_wrong_token_is_mended_by_a_patch_and_a_retry_on_the_real_cluster() {
         .await
         .expect("SQLite is always there");
     wrong_token(World::on(ground).await).await;
+}
+
+/// While a PATCH runs beside a halted operation, that operation waits: it would go on with values that change.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn while_a_patch_runs_the_halted_operation_is_not_steered() {
+    let world = World::simple().await;
+    let vnfd = world.onboard(&package().config_map("settings")).await;
+    let id = world.create(&vnfd).await;
+    world
+        .faults(&json!([
+            {"operation": "INSTANTIATE", "at": {"errorPoint": 4}, "action": "fail", "times": 1},
+            {"operation": "MODIFY_INFO", "at": {"errorPoint": 1}, "action": "hold", "times": 1}]))
+        .await;
+    let body = crate::operations::instantiate(&world);
+    let op = world.begin(&id, "instantiate", &body).await;
+    world.ends(&op, "FAILED_TEMP").await;
+    let patch = world
+        .begin(&id, "modify", &json!({"vnfInstanceName": "new"}))
+        .await;
+    world
+        .op_until(&patch, "to be held", |seen| seen["point"] == 1)
+        .await;
+    let halted = world.op(&op).await;
+    for verb in ["retry", "rollback", "fail"] {
+        let answer = world.steer(&op, verb).await;
+        assert_eq!(answer.status, 409, "{verb}: {:#}", answer.body);
+        assert!(!answer.detail().is_empty());
+    }
+    assert_eq!(world.op(&op).await, halted, "a 409 changes nothing");
+    let vnfd_id = json!({"vnfdId": "another"});
+    assert_eq!(world.patch(&id, &vnfd_id).await.status, 409);
+    world.faults(&json!([])).await;
+    world.ends(&patch, "COMPLETED").await;
+    world.steer(&op, "retry").await.is(202);
+    world.ends(&op, "COMPLETED").await;
+    let instance = world.instance(&id).await;
+    assert_eq!(instance["vnfInstanceName"], "new");
+    assert_eq!(instance["provisioning"]["state"], "ACTIVE");
 }
