@@ -31,6 +31,8 @@ mod operations;
 #[cfg(test)]
 mod rbac;
 #[cfg(test)]
+mod records;
+#[cfg(test)]
 mod repairs;
 #[cfg(test)]
 mod rollback;

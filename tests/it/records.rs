@@ -1,0 +1,234 @@
+//! Records that operations rely on: packages that became unreadable, VIMs whose credentials change, another cluster
+//! under the same name, events of a newer Cairn.
+
+use crate::operations::{instantiate, nothing_left};
+use crate::seed_c::vim;
+use cairn_tests::package::package;
+use cairn_tests::place::Place;
+use cairn_tests::until::until;
+use cairn_tests::world::{Ground, World, execute};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+fn forceful() -> Value {
+    json!({"terminationType": "FORCEFUL", "additionalParams": {"reason": "planted-reason"}})
+}
+
+/// The package of a VNFD, by its path.
+async fn package_of(world: &World, vnfd: &str) -> String {
+    let all = world.get("/vnfpkgm/v2/vnf_packages").await.is(200);
+    let mut all = all.as_array().expect("a list").iter();
+    let found = all
+        .find(|one| one["vnfdId"] == vnfd)
+        .expect("it is onboarded");
+    format!(
+        "/vnfpkgm/v2/vnf_packages/{}",
+        found["id"].as_str().expect("an id")
+    )
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_vnf_whose_package_is_disabled_or_unreadable_can_be_terminated() {
+    let world = World::simple().await;
+    for unreadable in [false, true] {
+        let vnfd = world
+            .onboard(&package().config_map("a").deployment("web", 1))
+            .await;
+        let id = world.create(&vnfd).await;
+        world
+            .complete(&id, "instantiate", &instantiate(&world))
+            .await;
+        let path = package_of(&world, &vnfd).await;
+        let disable = json!({"operationalState": "DISABLED"});
+        let mut sent =
+            cairn_tests::client::Sent::json(axum::http::Method::PATCH, &path, Some(&disable));
+        sent = sent.header("content-type", "application/merge-patch+json");
+        world.send(sent).await.is(200);
+        if unreadable {
+            let database = world.ground.database.open().await;
+            let pkg = path.rsplit('/').next().expect("an id");
+            execute(
+                &database,
+                "UPDATE packages SET record = '{}' WHERE id = $1",
+                pkg,
+            )
+            .await;
+            database.close().await;
+            let scale = json!({"type": "SCALE_OUT", "aspectId": "web_aspect"});
+            assert_eq!(world.ask(&id, "scale", &scale).await.status, 500);
+        }
+        world.complete(&id, "terminate", &forceful()).await;
+        nothing_left(&world).await;
+        let history = Value::from(world.history(&id).await).to_string();
+        assert_eq!(
+            history.contains("planted-reason"),
+            !unreadable,
+            "what is secret only the descriptor could say"
+        );
+        world
+            .delete(&format!("/vnflcm/v2/vnf_instances/{id}"))
+            .await
+            .is(204);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_token_of_a_vim_is_rotated_while_an_instance_uses_it() {
+    let world = World::simple().await;
+    let kube = &world.place().kube;
+    let path = "/cairn/v1/vims/west";
+    let registration = json!({"vimId": "west", "vimType": "ETSINFV.KUBERNETES.V_1",
+        "interfaceInfo": {"endpoint": kube.server, "ssl_ca_cert": kube.ca_pem},
+        "accessInfo": {"bearer_token": "expired-token"}});
+    world.post("/cairn/v1/vims", &registration).await.is(201);
+    let vnfd = world.onboard(&package().config_map("a")).await;
+    let id = world.create(&vnfd).await;
+    let mut body = instantiate(&world);
+    body["vimConnectionInfo"] =
+        json!({"site": {"vimId": "west", "vimType": "ETSINFV.KUBERNETES.V_1"}});
+    let op = world.begin(&id, "instantiate", &body).await;
+    let halted = world.ends(&op, "FAILED_TEMP").await;
+    assert!(
+        halted["error"]["detail"].to_string().contains("401"),
+        "{halted:#}"
+    );
+    let used = world.delete(path).await;
+    assert_eq!(used.status, 409);
+    assert!(used.detail().contains(&id), "{}", used.detail());
+
+    let token = kube.token.clone().expect("a token");
+    let rotated = json!({"accessInfo": {"bearer_token": token}});
+    let mut sent = cairn_tests::client::Sent::json(axum::http::Method::PATCH, path, Some(&rotated));
+    sent = sent.header("content-type", "application/merge-patch+json");
+    let answer = world.send(sent).await.is(200);
+    assert!(!answer.to_string().contains(&token));
+    assert_eq!(answer["interfaceInfo"], registration["interfaceInfo"]);
+    world.steer(&op, "retry").await.is(202);
+    world.ends(&op, "COMPLETED").await;
+    world.complete(&id, "terminate", &forceful()).await;
+    world
+        .delete(&format!("/vnflcm/v2/vnf_instances/{id}"))
+        .await
+        .is(204);
+    world.delete(path).await.is(204);
+}
+
+/// On another cluster nothing is missing: it is the wrong place, and that is what is said.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_cluster_is_told_before_what_is_missing_there() {
+    let world = World::simple().await;
+    let other = Place::simulated().await;
+    let token = |place: &Place| place.kube.token.clone().expect("a token");
+    let vnfd = world
+        .onboard(&package().config_map("a").deployment("web", 1))
+        .await;
+    let id = world.create(&vnfd).await;
+    world
+        .complete(&id, "instantiate", &instantiate(&world))
+        .await;
+    let moved = json!({"vimConnectionInfo": vim(&other, &token(&other))});
+    world.complete(&id, "modify", &moved).await;
+    for (operation, body) in [("heal", json!({})), ("terminate", forceful())] {
+        let op = world.begin(&id, operation, &body).await;
+        let halted = world.ends(&op, "FAILED_TEMP").await;
+        let detail = halted["error"]["detail"].as_str().expect("a detail");
+        assert!(detail.contains("another cluster"), "{operation}: {detail}");
+        assert!(
+            !detail.contains("Missing") && !detail.contains("does not exist"),
+            "{detail}"
+        );
+        world.steer(&op, "rollback").await.is(202);
+        // Nothing was written, so nothing is to be undone; the wrong cluster is not asked for it.
+        world.settled(&op).await;
+        if world.op(&op).await["operationState"] == "FAILED_TEMP" {
+            world.steer(&op, "fail").await.is(200);
+        }
+    }
+    let home = json!({"vimConnectionInfo": vim(world.place(), &token(world.place()))});
+    world.complete(&id, "modify", &home).await;
+    world.complete(&id, "terminate", &forceful()).await;
+    nothing_left(&world).await;
+    let there = other
+        .kube
+        .get(&other.list("v1", "configmaps"))
+        .await
+        .is(200);
+    let names = there["items"].as_array().expect("a list").iter();
+    assert!(names.into_iter().all(|map| map["metadata"]["name"] != "a"));
+}
+
+/// A replica that is older than what was written stops before it, says so, and leaves the work to newer ones.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_older_replica_stops_before_what_a_newer_one_wrote() {
+    let ground = Ground::simple().await;
+    let world = World::on(ground.clone()).await;
+    let vnfd = world.onboard(&package().config_map("a")).await;
+    let id = world.create(&vnfd).await;
+    world.get("/readyz").await.is(200);
+    let database = ground.database.open().await;
+    execute(
+        &database,
+        "INSERT INTO events (aggregate_type, aggregate_id, sequence, event_type, event_version, payload, metadata, \
+         position, recorded_at, vnf_instance_id) SELECT aggregate_type, aggregate_id, sequence + 1, 'VnfTeleported', \
+         '1.0', '{\"VnfTeleported\": {}}', '{}', position + 1, recorded_at, vnf_instance_id FROM events \
+         WHERE aggregate_id = $1",
+        &id,
+    )
+    .await;
+    execute(
+        &database,
+        "UPDATE log_position SET position = position + 1 WHERE $1 = $1",
+        "any",
+    )
+    .await;
+    database.close().await;
+    let told = until(Duration::from_secs(20), "the replica to notice", || async {
+        let answer = world.get("/readyz").await;
+        if answer.status == 503 {
+            Ok(answer)
+        } else {
+            Err(answer.body)
+        }
+    })
+    .await;
+    assert!(told.detail().contains("older"), "{}", told.detail());
+    assert!(told.detail().contains("VnfTeleported"), "{}", told.detail());
+    let read = world.get(&format!("/vnflcm/v2/vnf_instances/{id}")).await;
+    assert_eq!(read.status, 503, "rather no answer than an old one");
+    world.get("/healthz").await.is(200);
+}
+
+/// Of a change to a package and the deletion of that package one wins, and the other is told.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_package_is_not_deleted_under_an_instance_that_is_changed_to_it() {
+    let world = World::simple().await;
+    let wanted = || package().config_map("a");
+    let vnfd = world.onboard(&wanted()).await;
+    let id = world.create(&vnfd).await;
+    world
+        .complete(&id, "instantiate", &instantiate(&world))
+        .await;
+    for _ in 0..6 {
+        let next = world.onboard(&wanted()).await;
+        let path = package_of(&world, &next).await;
+        let disable = json!({"operationalState": "DISABLED"});
+        let mut disabling =
+            cairn_tests::client::Sent::json(axum::http::Method::PATCH, &path, Some(&disable));
+        disabling = disabling.header("content-type", "application/merge-patch+json");
+        let change = json!({"vnfdId": next});
+        let deleting = async {
+            world.send(disabling).await.is(200);
+            world.delete(&path).await
+        };
+        let (changed, deleted) = tokio::join!(world.ask(&id, "change_vnfpkg", &change), deleting);
+        match changed.status {
+            202 => {
+                assert_eq!(deleted.status, 409, "{:#}", deleted.body);
+                world.ends(&changed.located(), "COMPLETED").await;
+                world.get(&path).await.is(200);
+            }
+            422 => assert_eq!(deleted.status, 204, "{:#}", deleted.body),
+            other => panic!("{other}: {:#}", changed.body),
+        }
+    }
+}
