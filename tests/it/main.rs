@@ -29,6 +29,8 @@ mod notifications;
 #[cfg(test)]
 mod operations;
 #[cfg(test)]
+mod outages;
+#[cfg(test)]
 mod rbac;
 #[cfg(test)]
 mod records;

@@ -23,4 +23,5 @@ pub mod proxy;
 pub mod receiver;
 pub mod twice;
 pub mod until;
+pub mod wire;
 pub mod world;
