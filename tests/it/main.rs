@@ -49,6 +49,8 @@ mod seed_c;
 #[cfg(test)]
 mod seed_d;
 #[cfg(test)]
+mod takeover;
+#[cfg(test)]
 mod walkthroughs;
 #[cfg(test)]
 mod windows;
