@@ -26,6 +26,7 @@ const FLAGS_OF_OTHERS: &[&str] = &[
     "--image",
     "--namespace",
     // tests/run, tests/cluster/up
+    "--all-pairs",
     "--dir",
     "--without-cluster",
     // helm, which is not run yet

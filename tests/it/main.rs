@@ -25,6 +25,8 @@ mod failures;
 #[cfg(test)]
 mod hooks;
 #[cfg(test)]
+mod journal;
+#[cfg(test)]
 mod leases;
 #[cfg(test)]
 mod notifications;
