@@ -3,9 +3,10 @@
 //!
 //! Each schedule of such ends has a database and a cluster of its own, forked from one that was prepared once
 //! ([`scenario`]), is carried out by [`schedule`], and is judged by [`holds`]. `tests/run` takes every single end and
-//! some of the pairs, drawn by a seed; `tests/run --all-pairs` takes all of them.
+//! some of the pairs, drawn by a seed; `tests/run --all-pairs` takes all of them. [`story`] tells random ones.
 
 mod holds;
 mod matrix;
 mod scenario;
 mod schedule;
+mod story;
