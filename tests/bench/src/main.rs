@@ -22,6 +22,7 @@ mod unit;
 
 use anyhow::bail;
 use report::Report;
+use tokio::signal::unix::SignalKind;
 
 const ALL: [&str; 7] = ["replay", "unit", "read", "many", "cluster", "idle", "start"];
 
@@ -45,7 +46,15 @@ fn main() -> anyhow::Result<()> {
         arguments.iter().map(String::as_str).collect()
     };
     for name in chosen {
-        let reports = runtime.block_on(run(name))?;
+        let reports = runtime.block_on(async {
+            // Asked to end, it drops what runs, and with it the children.
+            let mut asked = tokio::signal::unix::signal(SignalKind::terminate())?;
+            tokio::select! {
+                reports = run(name) => reports,
+                _ = asked.recv() => bail!("asked to end"),
+                ended = tokio::signal::ctrl_c() => { ended?; bail!("asked to end") }
+            }
+        })?;
         for report in reports {
             println!("{report}");
         }
