@@ -78,14 +78,32 @@ impl Server {
 
     /// Its resident memory, in bytes.
     pub fn resident(&self) -> anyhow::Result<u64> {
+        self.memory("VmRSS:")
+    }
+
+    /// The most that its resident memory has been, in bytes.
+    pub fn peak(&self) -> anyhow::Result<u64> {
+        self.memory("VmHWM:")
+    }
+
+    fn memory(&self, what: &str) -> anyhow::Result<u64> {
         let pid = self.child.id().context("the server has ended")?;
         let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
-        let line = status
-            .lines()
-            .find(|l| l.starts_with("VmRSS:"))
-            .context("no VmRSS")?;
-        let kib = line.split_whitespace().nth(1).context("no VmRSS")?;
-        Ok(kib.parse::<u64>()? * 1024)
+        let line = status.lines().find(|line| line.starts_with(what));
+        let kib = line.and_then(|line| line.split_whitespace().nth(1));
+        Ok(kib.context("no such figure")?.parse::<u64>()? * 1024)
+    }
+
+    /// How much time of the processor it has spent: the scheduler's own account, in nanoseconds.
+    pub fn spent(&self) -> anyhow::Result<Duration> {
+        let pid = self.child.id().context("the server has ended")?;
+        let mut spent = 0;
+        for thread in std::fs::read_dir(format!("/proc/{pid}/task"))? {
+            let account = std::fs::read_to_string(thread?.path().join("schedstat"))?;
+            let on_processor = account.split_whitespace().next().context("no figure")?;
+            spent += on_processor.parse::<u64>()?;
+        }
+        Ok(Duration::from_nanos(spent))
     }
 
     /// POST of a SOL003 request; the last segment of `Location`.
@@ -111,20 +129,36 @@ impl Server {
             .to_owned())
     }
 
+    /// GET of anything.
+    pub async fn get(&self, path: &str) -> anyhow::Result<Value> {
+        let url = format!("{}{path}", self.base);
+        let asked = self.client.get(url).header("Version", "2.0.0");
+        Ok(asked.send().await?.error_for_status()?.json().await?)
+    }
+
     /// State of an operation.
     pub async fn state(&self, op: &str) -> anyhow::Result<String> {
-        let url = format!("{}/vnflcm/v2/vnf_lcm_op_occs/{op}", self.base);
-        let answer = self
-            .client
-            .get(url)
-            .header("Version", "2.0.0")
-            .send()
+        let body = self
+            .get(&format!("/vnflcm/v2/vnf_lcm_op_occs/{op}"))
             .await?;
-        let body: Value = answer.error_for_status()?.json().await?;
-        Ok(body["operationState"]
-            .as_str()
-            .unwrap_or_default()
-            .to_owned())
+        let state = body["operationState"].as_str().unwrap_or_default();
+        Ok(state.to_owned())
+    }
+
+    /// How many operations pass a filter (of the first thousand that do).
+    pub async fn count(&self, filter: &str) -> anyhow::Result<usize> {
+        let path = format!("/vnflcm/v2/vnf_lcm_op_occs?exclude_default&filter={filter}");
+        let body = self.get(&path).await?;
+        Ok(body.as_array().context("no list")?.len())
+    }
+
+    /// Onboards a package unless the server has one already; its vnfdId.
+    pub async fn push_once(&self, csar: Vec<u8>) -> anyhow::Result<String> {
+        let known = self.get("/vnfpkgm/v2/vnf_packages").await?;
+        match known[0]["vnfdId"].as_str() {
+            Some(vnfd) => Ok(vnfd.to_owned()),
+            None => self.push(csar).await,
+        }
     }
 
     /// Onboards a package; its vnfdId.

@@ -7,8 +7,10 @@ use anyhow::{Context, bail};
 use futures::future::try_join_all;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{Api, ObjectMeta, PostParams};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use tempfile::TempDir;
+use tokio::process::Child;
 use tokio_util::sync::CancellationToken;
 
 const INSTANCES: usize = 200;
@@ -22,7 +24,7 @@ pub async fn completed(server: &Server, op: &str) -> anyhow::Result<()> {
             "COMPLETED" => return Ok(()),
             "FAILED_TEMP" | "FAILED" | "ROLLED_BACK" => bail!("operation {op} failed"),
             _ if began.elapsed() > DEADLINE => bail!("operation {op} did not end in time"),
-            _ => tokio::time::sleep(Duration::from_millis(50)).await,
+            _ => tokio::time::sleep(Duration::from_millis(10)).await,
         }
     }
 }
@@ -51,13 +53,23 @@ pub async fn namespace(client: &kube::Client, name: &str) -> anyhow::Result<()> 
     Ok(())
 }
 
-/// All COMPLETED, and the 99th percentile of a GET meanwhile.
-pub async fn measure() -> anyhow::Result<Vec<Report>> {
+/// A simulated cluster as a process of its own; it ends with this.
+pub struct Simulated {
+    /// How it is reached.
+    pub kubeconfig: PathBuf,
+    /// A client of it.
+    pub client: kube::Client,
+    _folder: TempDir,
+    _process: Child,
+}
+
+/// Starts a simulated cluster.
+pub async fn simulated() -> anyhow::Result<Simulated> {
     let data = tempfile::tempdir()?;
     let kubeconfig = data.path().join("kubeconfig");
     let listen = format!("127.0.0.1:{}", free_port()?);
     let file = kubeconfig.display().to_string();
-    let mut simulated = spawn(&[
+    let process = spawn(&[
         "simcluster",
         "--listen",
         &listen,
@@ -71,15 +83,26 @@ pub async fn measure() -> anyhow::Result<Vec<Report>> {
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    let client = cluster(&kubeconfig).await?;
+    Ok(Simulated {
+        client: cluster(&kubeconfig).await?,
+        kubeconfig,
+        _folder: data,
+        _process: process,
+    })
+}
+
+/// All COMPLETED, and the 99th percentile of a GET meanwhile.
+pub async fn measure() -> anyhow::Result<Vec<Report>> {
+    let cluster = simulated().await?;
+    let file = cluster.kubeconfig.display().to_string();
     for n in 0..INSTANCES {
-        namespace(&client, &format!("n{n}")).await?;
+        namespace(&cluster.client, &format!("n{n}")).await?;
     }
+    let data = tempfile::tempdir()?;
     let server = Server::start(data.path(), &["--kubeconfig", &file]).await?;
     let vnfd = server.push(package::csar()?).await?;
     let (seconds, p99) = instantiate_all(&server, &vnfd).await?;
     server.stop().await?;
-    simulated.kill().await?;
     let completed = u32::try_from(INSTANCES).context("too many instances")?;
     Ok(vec![Report {
         name: "GET p99 of 50 ms, 200 instantiates",
@@ -109,8 +132,17 @@ async fn instantiate_all(server: &Server, vnfd: &str) -> anyhow::Result<(f64, Du
             let namespace = format!("n{n}");
             async move { server.instantiate(vnfd, &namespace).await }
         });
-        let started = try_join_all(starts).await?;
-        try_join_all(started.iter().map(|(_, op)| completed(server, op))).await?;
+        try_join_all(starts).await?;
+        while server.count("(neq,operationState,COMPLETED)").await? > 0 {
+            let failed = "(in,operationState,FAILED_TEMP,FAILED,ROLLED_BACK)";
+            if server.count(failed).await? > 0 {
+                bail!("an operation failed");
+            }
+            if began.elapsed() > DEADLINE {
+                bail!("some operations did not end in time");
+            }
+            tokio::time::sleep(Duration::from_millis(250)).await;
+        }
         done.cancel();
         anyhow::Ok(began.elapsed().as_secs_f64())
     };
