@@ -10,21 +10,26 @@
 //! | `cluster` | instantiate of 5 objects on a real cluster | 1.15 of a bare kube program |
 //! | `idle` | memory of an idle server | 60 MB |
 //! | `start` | start to ready, empty and with 100,000 events | 0.5 s |
+//! | `takeover` | one replica goes on with 1,500 operations, both databases | 10 s |
 
 mod child;
 mod cluster;
+mod fill;
 mod many;
 mod package;
 mod read;
 mod report;
 mod start;
+mod takeover;
 mod unit;
 
 use anyhow::bail;
 use report::Report;
 use tokio::signal::unix::SignalKind;
 
-const ALL: [&str; 7] = ["replay", "unit", "read", "many", "cluster", "idle", "start"];
+const ALL: [&str; 8] = [
+    "replay", "unit", "read", "many", "cluster", "idle", "start", "takeover",
+];
 
 fn main() -> anyhow::Result<()> {
     let arguments: Vec<String> = std::env::args()
@@ -71,6 +76,7 @@ async fn run(name: &str) -> anyhow::Result<Vec<Report>> {
         "cluster" => Ok(vec![cluster::measure().await?]),
         "idle" => Ok(vec![start::idle().await?]),
         "start" => start::measure().await,
+        "takeover" => takeover::measure().await,
         other => bail!(
             "there is no benchmark {other:?}; there are: {}",
             ALL.join(", ")
