@@ -11,6 +11,7 @@
 //! | `idle` | memory of an idle server | 60 MB |
 //! | `start` | start to ready, empty and with 100,000 events | 0.5 s |
 //! | `takeover` | one replica goes on with 1,500 operations, both databases | 10 s |
+//! | `thousand` | 1,000 operations at once: clocks and memory | none late, 300 MB |
 
 mod child;
 mod cluster;
@@ -21,14 +22,15 @@ mod read;
 mod report;
 mod start;
 mod takeover;
+mod thousand;
 mod unit;
 
 use anyhow::bail;
 use report::Report;
 use tokio::signal::unix::SignalKind;
 
-const ALL: [&str; 8] = [
-    "replay", "unit", "read", "many", "cluster", "idle", "start", "takeover",
+const ALL: [&str; 9] = [
+    "replay", "unit", "read", "many", "cluster", "idle", "start", "takeover", "thousand",
 ];
 
 fn main() -> anyhow::Result<()> {
@@ -77,6 +79,7 @@ async fn run(name: &str) -> anyhow::Result<Vec<Report>> {
         "idle" => Ok(vec![start::idle().await?]),
         "start" => start::measure().await,
         "takeover" => takeover::measure().await,
+        "thousand" => thousand::measure().await,
         other => bail!(
             "there is no benchmark {other:?}; there are: {}",
             ALL.join(", ")

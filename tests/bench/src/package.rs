@@ -42,6 +42,20 @@ pub fn manifests() -> Vec<Value> {
 
 /// The CSAR.
 pub fn csar() -> anyhow::Result<Vec<u8>> {
+    of(&manifests())
+}
+
+/// The same with pods that never get ready on the simulated cluster.
+pub fn never_ready() -> anyhow::Result<Vec<u8>> {
+    let mut manifests = manifests();
+    for workload in &mut manifests[3..] {
+        workload["spec"]["template"]["metadata"]["annotations"] =
+            json!({"simcluster.cairn.dev/ready-after": "never"});
+    }
+    of(&manifests)
+}
+
+fn of(manifests: &[Value]) -> anyhow::Result<Vec<u8>> {
     let dir = tempfile::tempdir()?;
     let root = dir.path();
     for folder in ["TOSCA-Metadata", "Definitions", "Files/kubernetes"] {
@@ -53,7 +67,7 @@ pub fn csar() -> anyhow::Result<Vec<u8>> {
     )?;
     fs::write(root.join("bench.mf"), MANIFEST)?;
     fs::write(root.join("Definitions/vnfd.yaml"), VNFD)?;
-    for (place, manifest) in manifests().iter().enumerate() {
+    for (place, manifest) in manifests.iter().enumerate() {
         fs::write(
             root.join(format!("Files/kubernetes/{place}.json")),
             manifest.to_string(),
