@@ -12,10 +12,12 @@
 //! | `start` | start to ready, empty and with 100,000 events | 0.5 s |
 //! | `takeover` | one replica goes on with 1,500 operations, both databases | 10 s |
 //! | `thousand` | 1,000 operations at once: clocks and memory | none late, 300 MB |
+//! | `growth` | one operation with 100,000 instances in the database | 1.2 of that with 10 |
 
 mod child;
 mod cluster;
 mod fill;
+mod growth;
 mod many;
 mod package;
 mod read;
@@ -29,8 +31,8 @@ use anyhow::bail;
 use report::Report;
 use tokio::signal::unix::SignalKind;
 
-const ALL: [&str; 9] = [
-    "replay", "unit", "read", "many", "cluster", "idle", "start", "takeover", "thousand",
+const ALL: [&str; 10] = [
+    "replay", "unit", "read", "many", "cluster", "idle", "start", "takeover", "thousand", "growth",
 ];
 
 fn main() -> anyhow::Result<()> {
@@ -80,6 +82,7 @@ async fn run(name: &str) -> anyhow::Result<Vec<Report>> {
         "start" => start::measure().await,
         "takeover" => takeover::measure().await,
         "thousand" => thousand::measure().await,
+        "growth" => growth::measure().await,
         other => bail!(
             "there is no benchmark {other:?}; there are: {}",
             ALL.join(", ")
