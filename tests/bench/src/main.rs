@@ -13,11 +13,14 @@
 //! | `takeover` | one replica goes on with 1,500 operations, both databases | 10 s |
 //! | `thousand` | 1,000 operations at once: clocks and memory | none late, 300 MB |
 //! | `growth` | one operation with 100,000 instances in the database | 1.2 of that with 10 |
+//! | `journal` | operations whose processes end at every call, in the tests | 60 s |
+//! | `pairs` | the same at all pairs of calls | 600 s |
 
 mod child;
 mod cluster;
 mod fill;
 mod growth;
+mod journal;
 mod many;
 mod package;
 mod read;
@@ -31,8 +34,9 @@ use anyhow::bail;
 use report::Report;
 use tokio::signal::unix::SignalKind;
 
-const ALL: [&str; 10] = [
+const ALL: [&str; 12] = [
     "replay", "unit", "read", "many", "cluster", "idle", "start", "takeover", "thousand", "growth",
+    "journal", "pairs",
 ];
 
 fn main() -> anyhow::Result<()> {
@@ -83,6 +87,8 @@ async fn run(name: &str) -> anyhow::Result<Vec<Report>> {
         "takeover" => takeover::measure().await,
         "thousand" => thousand::measure().await,
         "growth" => growth::measure().await,
+        "journal" => Ok(vec![journal::measure(false)?]),
+        "pairs" => Ok(vec![journal::measure(true)?]),
         other => bail!(
             "there is no benchmark {other:?}; there are: {}",
             ALL.join(", ")
