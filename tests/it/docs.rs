@@ -248,6 +248,81 @@ fn every_metric_and_every_parameter_of_ours_is_documented() {
     }
 }
 
+/// Names of field cases that concern operations, rollback, waiting, the API server and the store.
+const FIELD_CASES: &[u16] = &[
+    1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 16, // operations that are stuck
+    17, 18, 20, 21, 22, 24, 25, 26, 28, 29, 30, 32, // rollback
+    33, 34, 36, 37, 38, 40, 41, 42, 44, 45, 46, 48, 49, 50, 52, // waiting
+    74, 76, 77, 78, 80, 81, 82, 84, 85, 86, // the API server
+    128, 129, 130, 132, 133, 134, 136, 137, 138, 140, 141, 142, // the store
+];
+
+/// Tests that a text names: in back-ticks, of four words at least.
+fn tests_named(text: &str) -> BTreeSet<String> {
+    let is_test = |name: &&str| {
+        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+        name.chars().all(plain) && name.matches('_').count() >= 3
+    };
+    let odd = text.split('`').skip(1).step_by(2);
+    odd.filter(is_test).map(str::to_owned).collect()
+}
+
+/// Every name in the code that could be a test's.
+fn names_in_code() -> BTreeSet<String> {
+    fn collect(folder: &Path, names: &mut BTreeSet<String>) {
+        for entry in std::fs::read_dir(folder).expect("the folder can be read") {
+            let path = entry.expect("an entry can be read").path();
+            if path.is_dir() {
+                collect(&path, names);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let text = std::fs::read_to_string(&path).expect("code is text");
+                let code = text
+                    .lines()
+                    .filter(|line| !line.trim_start().starts_with("//"));
+                names.extend(code.flat_map(|line| {
+                    line.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+                        .filter(|word| word.matches('_').count() >= 3)
+                        .map(str::to_owned)
+                }));
+            }
+        }
+    }
+    let mut names = BTreeSet::new();
+    for room in ["adapters", "api", "domain", "projections", "tests"] {
+        collect(&root().join(room), &mut names);
+    }
+    names
+}
+
+#[test]
+fn every_test_that_a_document_names_exists() {
+    let code = names_in_code();
+    for (document, at_least) in [("docs/field-cases.md", 80), ("docs/guarantees.md", 40)] {
+        let named = tests_named(&read(document));
+        assert!(named.len() > at_least, "{document} names {}", named.len());
+        let missing: Vec<_> = named.difference(&code).collect();
+        assert!(missing.is_empty(), "{document} names {missing:?}");
+    }
+}
+
+#[test]
+fn every_field_case_has_a_test_or_a_reason() {
+    let text = read("docs/field-cases.md");
+    let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("| ")).collect();
+    for case in FIELD_CASES {
+        let beginning = format!("| {case} | ");
+        let found: Vec<_> = rows
+            .iter()
+            .filter(|row| row.starts_with(&beginning))
+            .collect();
+        assert_eq!(found.len(), 1, "case {case}");
+        assert!(
+            !tests_named(found[0]).is_empty(),
+            "case {case} names no test"
+        );
+    }
+}
+
 /// Everything in a text that looks like a long flag.
 fn flags(text: &str) -> BTreeSet<String> {
     let is_part = |c: char| c.is_ascii_lowercase() || c == '-';
