@@ -300,7 +300,10 @@ async fn namespace_gone_under_a_terminate(world: World) {
 }
 
 async fn smaller_quota(world: World) {
-    let id = deployed(&world, &package().deployment("web", 2)).await;
+    // A ReplicaSet that was refused asks again after some seconds.
+    let clocks = "{progressing: 90s, blocked: 10s, infrastructure: 1s, unclassified: 1s}";
+    let wanted = package().clocks(clocks).deployment("web", 2);
+    let id = deployed(&world, &wanted).await;
     let body = json!({"type": "SCALE_OUT", "aspectId": "web_aspect", "numberOfSteps": 2});
     world.complete(&id, "scale", &body).await;
     let body = json!({"type": "SCALE_IN", "aspectId": "web_aspect", "numberOfSteps": 2});
