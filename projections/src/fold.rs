@@ -1,13 +1,15 @@
 //! Rows that hold the folded state of an aggregate, one for each stream.
 
-use crate::corrupt;
 use crate::error::port;
+use crate::kept::Kept;
+use crate::{Projections, corrupt};
 use cairn_db::{Row, Tx, args};
 use cairn_domain::history::{Envelope, StreamId};
 use cairn_domain::ids::{InvalidId, Tenant};
 use cairn_domain::ports::PortResult;
 use cairn_domain::root::Pure;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// An aggregate that is shown as it is.
 pub(crate) trait Shown: Pure {
@@ -15,6 +17,10 @@ pub(crate) trait Shown: Pure {
     fn event(envelope: &Envelope) -> Option<&Self::Event>;
     /// The stream of this id.
     fn stream(id: &str) -> Result<StreamId, InvalidId>;
+    /// The rows of it that were read lately.
+    fn kept(projections: &Projections) -> &Kept<Self>
+    where
+        Self: Sized;
     /// Whose it is.
     fn tenant(&self) -> &Tenant;
     /// Lists and reads do not show it any more.
@@ -46,6 +52,7 @@ pub(crate) const INDEXES: [(&str, &str); 3] = [
 ];
 
 /// A row as events are folded into it.
+#[derive(Clone)]
 pub(crate) struct Line<S> {
     pub state: S,
     pub version: u64,
@@ -71,6 +78,17 @@ impl<S: Shown> Line<S> {
         })
     }
 
+    /// The row as those who read it share it.
+    pub(crate) fn shared(self) -> Line<Arc<S>> {
+        Line {
+            state: Arc::new(self.state),
+            version: self.version,
+            position: self.position,
+            created_position: self.created_position,
+            frozen: self.frozen,
+        }
+    }
+
     /// The row with the events that follow it.
     pub(crate) fn with(line: Option<Self>, events: &[Envelope]) -> Option<Self> {
         events
@@ -79,6 +97,19 @@ impl<S: Shown> Line<S> {
                 Some(event) => step(line, envelope, event),
                 None => line,
             })
+    }
+}
+
+impl<S: Clone> Line<Arc<S>> {
+    /// The row as more can be folded into it.
+    pub(crate) fn owned(self) -> Line<S> {
+        Line {
+            state: Arc::unwrap_or_clone(self.state),
+            version: self.version,
+            position: self.position,
+            created_position: self.created_position,
+            frozen: self.frozen,
+        }
     }
 }
 

@@ -7,6 +7,7 @@
 mod catch_up;
 mod error;
 mod fold;
+mod kept;
 mod model;
 mod reads;
 mod rebuild;
@@ -18,7 +19,11 @@ mod vnf_instances;
 mod vnf_lcm_op_occs;
 
 use cairn_db::{Database, args};
+use cairn_domain::lcm_op_occ::VnfLcmOpOcc;
 use cairn_domain::ports::{EventLog, PortError, PortResult};
+use cairn_domain::subscription::LccnSubscription;
+use cairn_domain::vnf_instance::VnfInstance;
+use kept::Kept;
 use model::Model;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -41,6 +46,23 @@ pub struct Projections {
     mended: AtomicBool,
     /// Where this process has brought all live tables at least.
     reached: AtomicU64,
+    kept: Lately,
+}
+
+/// What was read lately.
+#[derive(Default)]
+struct Lately {
+    vnf_instances: Kept<VnfInstance>,
+    vnf_lcm_op_occs: Kept<VnfLcmOpOcc>,
+    subscriptions: Kept<LccnSubscription>,
+}
+
+impl Lately {
+    fn clear(&self) {
+        self.vnf_instances.clear();
+        self.vnf_lcm_op_occs.clear();
+        self.subscriptions.clear();
+    }
 }
 
 impl Projections {
@@ -57,6 +79,7 @@ impl Projections {
             catching_up: Mutex::new(()),
             mended: AtomicBool::new(false),
             reached: AtomicU64::new(0),
+            kept: Lately::default(),
         };
         if !outdated.is_empty() {
             tracing::info!("read models of another shape are made anew");

@@ -14,6 +14,7 @@ use cairn_domain::ports::{Listed, Page, PortError, PortResult, ReadModels, Row};
 use cairn_domain::subscription::LccnSubscription;
 use cairn_domain::vnf_instance::VnfInstance;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 impl Projections {
@@ -50,13 +51,14 @@ impl Projections {
             // A row or an event that cannot be read, or tables that another process makes anew.
             Err(PortError::Corrupt(_)) | Ok(None) => {
                 self.ready().await?;
-                match self.read_line(table, id).await {
+                let line = match self.read_line::<S>(table, id).await {
                     Err(PortError::Corrupt(why)) => {
                         self.mend(&why).await?;
                         self.read_line(table, id).await?
                     }
                     other => other?,
-                }
+                };
+                line.map(Line::shared)
             }
             Ok(Some(line)) => line,
             Err(other) => return Err(other),
@@ -71,19 +73,29 @@ impl Projections {
 
     /// The row as the log has it by now, if it has a row. It is read in one statement with the head of the log and
     /// the model's checkpoint, as one statement sees one state of the database. Where the model is behind, the
-    /// events that the row lacks are folded on top of it here: a read waits for nobody who writes.
-    async fn line<S: Shown>(&self, model: Model, id: &str) -> PortResult<Option<Option<Line<S>>>> {
+    /// events that the row lacks are folded on top of it here: a read waits for nobody who writes. The row's text is
+    /// sent only where it is not that of what was read lately.
+    async fn line<S: Shown>(
+        &self,
+        model: Model,
+        id: &str,
+    ) -> PortResult<Option<Option<Line<Arc<S>>>>> {
         let table = model.name();
+        let kept = S::kept(self).get(id);
+        let (version, position) = kept
+            .as_ref()
+            .map_or((0, 0), |line| (line.version, line.position));
         let row = self
             .database
             .fetch_optional(
                 &format!(
-                    "SELECT r.state, r.version, r.position, r.created_position, r.frozen, \
+                    "SELECT CASE WHEN r.version = $2 AND r.position = $3 THEN NULL ELSE r.state END, \
+                     r.version, r.position, r.created_position, r.frozen, \
                      l.position, c.position, c.shape \
                      FROM log_position l JOIN checkpoints c ON c.name = '{table}' \
                      LEFT JOIN {table} r ON r.id = $1"
                 ),
-                args![id],
+                args![id, version, position],
             )
             .await
             .map_err(port)?;
@@ -93,9 +105,16 @@ impl Projections {
         if row.int(7).map_err(port)? != model.shape() {
             return Ok(None);
         }
-        let line = match row.opt_int(1).map_err(port)? {
-            Some(_) => Some(Line::<S>::read(&row, table, id)?),
-            None => None,
+        let has_row = row.opt_int(1).map_err(port)?.is_some();
+        let is_new = row.opt_text(0).map_err(port)?.is_some();
+        let line = match kept {
+            _ if !has_row => None,
+            Some(kept) if !is_new => Some(kept),
+            _ => {
+                let line = Line::<S>::read(&row, table, id)?.shared();
+                S::kept(self).put(id, line.clone());
+                Some(line)
+            }
         };
         let (head, reached) = (row.count(5).map_err(port)?, row.count(6).map_err(port)?);
         if reached >= head || line.as_ref().is_some_and(|line| line.frozen) {
@@ -104,7 +123,8 @@ impl Projections {
         let stream = S::stream(id).map_err(|why| corrupt(table, why))?;
         let version = line.as_ref().map_or(0, |line| line.version);
         let events = self.log.load_after(&stream, version).await?;
-        Ok(Some(Line::with(line, &events)))
+        let line = line.map(Line::owned);
+        Ok(Some(Line::with(line, &events).map(Line::shared)))
     }
 
     async fn read_line<S: Shown>(&self, table: &str, id: &str) -> PortResult<Option<Line<S>>> {
@@ -172,8 +192,10 @@ impl Projections {
 
 fn decode<S: Shown>(table: &str, row: &cairn_db::Row) -> PortResult<Row<S>> {
     Ok(Row {
-        state: serde_json::from_str(&row.text(0).map_err(port)?)
-            .map_err(|why| corrupt(&format!("a row of {table}"), why))?,
+        state: Arc::new(
+            serde_json::from_str(&row.text(0).map_err(port)?)
+                .map_err(|why| corrupt(&format!("a row of {table}"), why))?,
+        ),
         version: row.count(1).map_err(port)?,
         position: row.count(2).map_err(port)?,
     })

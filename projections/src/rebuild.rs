@@ -37,6 +37,7 @@ impl Projections {
             let head = self.log.head().await?;
             self.bring(&new, 0, head, batch).await?;
             if self.swap(&new).await? {
+                self.kept.clear();
                 return Ok(head);
             }
         }

@@ -1,6 +1,8 @@
 //! Subscriptions as they are now.
 
+use crate::Projections;
 use crate::fold::{self, Shown};
+use crate::kept::Kept;
 use cairn_db::Tx;
 use cairn_domain::history::{Envelope, EventBody, StreamId};
 use cairn_domain::ids::{InvalidId, SubscriptionId, Tenant};
@@ -20,6 +22,10 @@ impl Shown for LccnSubscription {
 
     fn stream(id: &str) -> Result<StreamId, InvalidId> {
         SubscriptionId::parse(id).map(StreamId::LccnSubscription)
+    }
+
+    fn kept(projections: &Projections) -> &Kept<Self> {
+        &projections.kept.subscriptions
     }
 
     fn tenant(&self) -> &Tenant {

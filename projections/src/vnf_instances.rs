@@ -1,6 +1,8 @@
 //! VNF instances as they are now. Rows of deleted ones stay, so that their history keeps its tenant.
 
+use crate::Projections;
 use crate::fold::{self, Shown};
+use crate::kept::Kept;
 use cairn_db::Tx;
 use cairn_domain::history::{Envelope, EventBody, StreamId};
 use cairn_domain::ids::{InvalidId, Tenant, VnfInstanceId, VnfPkgId};
@@ -20,6 +22,10 @@ impl Shown for VnfInstance {
 
     fn stream(id: &str) -> Result<StreamId, InvalidId> {
         VnfInstanceId::parse(id).map(StreamId::VnfInstance)
+    }
+
+    fn kept(projections: &Projections) -> &Kept<Self> {
+        &projections.kept.vnf_instances
     }
 
     fn tenant(&self) -> &Tenant {

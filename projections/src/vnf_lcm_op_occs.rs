@@ -1,6 +1,8 @@
 //! Operation occurrences as they are now; they stay when their instance is deleted.
 
+use crate::Projections;
 use crate::fold::{self, Shown};
+use crate::kept::Kept;
 use cairn_db::Tx;
 use cairn_domain::history::{Envelope, EventBody, StreamId};
 use cairn_domain::ids::{InvalidId, Tenant, VnfLcmOpOccId};
@@ -20,6 +22,10 @@ impl Shown for VnfLcmOpOcc {
 
     fn stream(id: &str) -> Result<StreamId, InvalidId> {
         VnfLcmOpOccId::parse(id).map(StreamId::VnfLcmOpOcc)
+    }
+
+    fn kept(projections: &Projections) -> &Kept<Self> {
+        &projections.kept.vnf_lcm_op_occs
     }
 
     fn tenant(&self) -> &Tenant {

@@ -253,9 +253,10 @@ impl Replay for Executor {
                 break;
             }
             if let EventBody::VnfInstance(event) = &envelope.body {
-                let state = VnfInstance::evolve(row.map(|row| row.state), event);
+                let state =
+                    VnfInstance::evolve(row.map(|row| Arc::unwrap_or_clone(row.state)), event);
                 row = state.map(|state| Row {
-                    state,
+                    state: Arc::new(state),
                     version: envelope.sequence,
                     position: envelope.position,
                 });

@@ -8,12 +8,13 @@ use crate::subscription::LccnSubscription;
 use crate::vnf_instance::VnfInstance;
 use async_trait::async_trait;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// A row of a read model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row<S> {
-    /// What it shows.
-    pub state: S,
+    /// What it shows; shared with who else reads it.
+    pub state: Arc<S>,
     /// Version of its stream: the `ETag`.
     pub version: u64,
     /// Position of its last event.

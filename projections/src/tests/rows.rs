@@ -209,6 +209,10 @@ async fn a_row_that_cannot_be_read_is_made_anew() {
                     (before.version + 1, at(7))
                 );
             } else {
+                // What was read before would still be known.
+                let rows = Projections::open(database.clone(), log.clone())
+                    .await
+                    .unwrap();
                 let after = rows
                     .instance(&mine, &instance_id("i0"))
                     .await
@@ -249,6 +253,44 @@ async fn a_read_by_id_asks_the_log_only_when_it_is_behind() {
                 "{behind:?}"
             );
         }
+        test.remove().await;
+    }
+}
+
+/// A row is not decoded again while it is the one that was read before, and is whenever it is another.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_row_that_was_read_before_is_known_until_it_changes() {
+    for test in databases().await {
+        let database = opened(&test).await;
+        let log = Arc::new(MemoryLog::default());
+        let mine = Tenant::default_tenant();
+        let open = async || {
+            Projections::open(database.clone(), log.clone())
+                .await
+                .unwrap()
+        };
+        let (here, elsewhere) = (open().await, open().await);
+        let read = async || here.instance(&mine, &instance_id("i")).await.unwrap();
+        log.of_instance("i", vec![created("i", &mine), observed(1)]);
+        let sql = "INSERT INTO log_position (id, position) VALUES (1, 2)";
+        database.execute(sql, args![]).await.unwrap();
+        here.catch_up(2).await.unwrap();
+        let (first, again) = (read().await.unwrap(), read().await.unwrap());
+        assert!(Arc::ptr_eq(&first.state, &again.state));
+        assert_eq!((again.version, again.state.changed_at), (2, at(1)));
+        // Another replica writes on, and this one is behind for a while.
+        log.of_instance("i", vec![observed(2)]);
+        let sql = "UPDATE log_position SET position = 3";
+        database.execute(sql, args![]).await.unwrap();
+        let behind = read().await.unwrap();
+        assert_eq!((behind.version, behind.state.changed_at), (3, at(2)));
+        elsewhere.catch_up(3).await.unwrap();
+        let caught_up = read().await.unwrap();
+        assert_eq!(caught_up, behind);
+        assert!(Arc::ptr_eq(&caught_up.state, &read().await.unwrap().state));
+        log.of_instance("i", vec![deleted(&mine)]);
+        elsewhere.catch_up(4).await.unwrap();
+        assert!(read().await.is_none());
         test.remove().await;
     }
 }

@@ -81,7 +81,7 @@ impl Executor {
             .into_iter()
             .map(|listed| listed.row.state)
             .find(|known| is_same(parsed, known));
-        Ok(same.map(|known| known.id))
+        Ok(same.map(|known| known.id.clone()))
     }
 
     pub(super) async fn unsubscribe(

@@ -15,8 +15,8 @@ use cairn_domain::vim::{VimChange, VimConnectionInfo};
 use cairn_domain::vnf_instance::VnfInstance;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeSet, VecDeque};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// What the commands do.
 #[derive(Default)]
@@ -72,12 +72,12 @@ impl Fakes {
             });
         fakes.history.lock().unwrap().extend(events);
         fakes.instances.lock().unwrap().push(Row {
-            state: instance,
+            state: Arc::new(instance),
             version: 5,
             position: 41,
         });
         fakes.op_occs.lock().unwrap().push(Row {
-            state: op,
+            state: Arc::new(op),
             version: 9,
             position: 41,
         });
@@ -96,7 +96,7 @@ impl Fakes {
 
     pub fn subscribed(self) -> Self {
         self.subscriptions.lock().unwrap().push(Row {
-            state: LccnSubscription {
+            state: Arc::new(LccnSubscription {
                 id: SubscriptionId::parse("s-1").unwrap(),
                 tenant: Tenant::default_tenant(),
                 created_at: Timestamp::from_millis(0),
@@ -108,7 +108,7 @@ impl Fakes {
                     password: cairn_domain::secret::SecretRef("ref-1".into()),
                 },
                 deleted: false,
-            },
+            }),
             version: 1,
             position: 2,
         });

@@ -2,6 +2,7 @@
 
 use cairn_domain::ids::VnfInstanceId;
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 use crate::fakes::Fakes;
 use crate::server::{Server, judge, server, settings};
@@ -163,7 +164,7 @@ fn many(count: usize) -> Server {
         let one = instances.pop().unwrap();
         instances.extend((0..count).map(|n| {
             let mut row = one.clone();
-            row.state.id = VnfInstanceId::parse(format!("i-{n}")).unwrap();
+            Arc::make_mut(&mut row.state).id = VnfInstanceId::parse(format!("i-{n}")).unwrap();
             row
         }));
     }

@@ -153,7 +153,7 @@ fn our_own_shapes_add_to_those_of_sol003() {
         .failed_at(ErrorPoint::PostVimControl)
         .given_up();
     let row = Row {
-        state: story.world.instance().clone(),
+        state: story.world.instance().clone().into(),
         version: 3,
         position: 41,
     };

@@ -16,6 +16,7 @@ use cairn_domain::vnf_instance::VnfInstance;
 use cairn_event_store::EventStore;
 use serde::Serialize;
 use serde_json::Value;
+use std::sync::Arc;
 
 /// The events of an instance and, where a time was asked for, the instance as it was, as `/cairn/v1` answers them.
 #[derive(Clone, Debug, PartialEq)]
@@ -168,9 +169,9 @@ fn folded(envelopes: &[Envelope], at: Timestamp) -> Option<Row<VnfInstance>> {
         .take_while(|envelope| envelope.recorded_at <= at)
     {
         if let EventBody::VnfInstance(event) = &envelope.body {
-            let state = VnfInstance::evolve(row.map(|row| row.state), event);
+            let state = VnfInstance::evolve(row.map(|row| Arc::unwrap_or_clone(row.state)), event);
             row = state.map(|state| Row {
-                state,
+                state: Arc::new(state),
                 version: envelope.sequence,
                 position: envelope.position,
             });
