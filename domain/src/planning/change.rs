@@ -8,6 +8,7 @@
 //! | in both, and a field cannot be changed | deleted, then made anew | deleting it, then making it anew |
 //! | in the old package only | deleted, once the new ones are ready | making it anew |
 //! | in the old package only, and it holds what others use | kept, and said so | nothing |
+//! | the Job of a hook, left by an operation that was given up | deleted | nothing: it would run again |
 //!
 //! Replicas are never part of it: a workload that is changed keeps the live number, one that is made anew begins
 //! with it.
@@ -16,9 +17,10 @@ use super::ask::{level_replicas, workloads};
 use super::order::wave_of;
 use super::steps::{
     create_step, empty, kept_body, replicas_in_doubt, settle, step, surveyed_workloads,
-    undo_of_creation,
+    undo_of_creation, undo_of_removal,
 };
 use super::{Inputs, Keep};
+use crate::hook::is_hook_job;
 use crate::lcm_op_occ::plan::{Action, ManagedObject, Plan, PreState, Step, Undo};
 use crate::object::{ObjectRef, Uid};
 use crate::operation::Levels;
@@ -249,9 +251,9 @@ pub(super) fn remove(
                     uid: Some(uid.clone()),
                     grace_s: None,
                 };
-                let body = kept_body(body, *replicas, keep);
+                let undo = undo_of_removal(is_hook_job(&known.manifest), body, *replicas, keep);
                 let wave = first + LAST_KIND - wave_of(found.object.group(), &found.object.kind);
-                plan.steps.push(step(wave, delete, Undo::Recreate { body }));
+                plan.steps.push(step(wave, delete, undo));
                 gone.push((found.object.clone(), Some(uid.clone())));
             }
             PreState::Foreign { .. } => {

@@ -193,7 +193,12 @@ fn other_leftovers(inputs: &Inputs<'_>, survey: &Survey, plan: &mut Plan, keep: 
 }
 
 /// What is removed is made again by a rollback; but the Job of a hook would run again.
-fn undo_of_removal(hook: bool, body: &Body, replicas: Option<u32>, keep: &mut Keep<'_>) -> Undo {
+pub(super) fn undo_of_removal(
+    hook: bool,
+    body: &Body,
+    replicas: Option<u32>,
+    keep: &mut Keep<'_>,
+) -> Undo {
     if hook {
         return Undo::Nothing;
     }
@@ -202,10 +207,10 @@ fn undo_of_removal(hook: bool, body: &Body, replicas: Option<u32>, keep: &mut Ke
     }
 }
 
-/// Whether an object that was left behind is the Job of a hook.
-fn is_hook(inputs: &Inputs<'_>, object: &ObjectRef) -> bool {
-    let recorded = inputs.owned().iter().find(|owned| owned.object.is(object));
-    recorded.is_some_and(|owned| is_hook_job(&owned.manifest))
+/// Whether an object on record is the Job of a hook that a given-up operation left.
+fn is_hook(recorded: &[ManagedObject], object: &ObjectRef) -> bool {
+    let found = recorded.iter().find(|known| known.object.is(object));
+    found.is_some_and(|known| is_hook_job(&known.manifest))
 }
 
 /// What this operation made itself is no leftover that it could replace.
@@ -547,7 +552,7 @@ fn terminate(inputs: &Inputs<'_>, survey: &Survey, forceful: bool, keep: &mut Ke
         plan.steps.push(step(
             last - wave,
             action,
-            undo_of_removal(is_hook(inputs, &found.object), body, *replicas, keep),
+            undo_of_removal(is_hook(&plan.objects, &found.object), body, *replicas, keep),
         ));
         gone.push((found.object.clone(), Some(uid.clone())));
     }

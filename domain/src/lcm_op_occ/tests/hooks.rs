@@ -345,6 +345,43 @@ fn a_terminate_removes_what_an_earlier_operation_left() {
     assert!(story.world.cluster.things.is_empty());
 }
 
+/// A SCALE whose end hook failed was given up, and its Job is left.
+fn with_a_left_job() -> OpStory {
+    let mut story = op().scale_out();
+    story.world.hooks = vec![hook("scale_end", Moment::End, Items::Once)];
+    let mut story = story.until(|op| op.plan.is_some());
+    let call = call_of(&story, "scale_end");
+    story.world.cluster.refuse(&call, "Job", "Failed", 1);
+    story.world.go_on();
+    story.given_up()
+}
+
+#[test]
+fn a_rollback_never_makes_a_job_again_that_an_earlier_operation_left() {
+    let forms = [
+        crate::operation::Params::Heal {
+            vnfcs: Vec::new(),
+            cause: None,
+        },
+        crate::testing::change_params(4),
+        crate::operation::Params::Terminate {
+            forceful: false,
+            graceful_timeout_s: None,
+        },
+    ];
+    for params in forms {
+        let mut story = with_a_left_job();
+        assert_eq!(hook_jobs(&story), 1);
+        let name = format!("{:?}", params.operation());
+        story.world.begin(params).unwrap();
+        let story = story.failed_at(ErrorPoint::PostVimControl);
+        assert_eq!(hook_jobs(&story), 0, "{name} removes it");
+        let story = story.rolled_back();
+        assert_eq!(story.state(), OperationState::RolledBack, "{name}");
+        assert_eq!(hook_jobs(&story), 0, "{name}: the Job ran again");
+    }
+}
+
 /// Killed after every turn in turn: each item runs once, however often the process dies.
 #[test]
 fn no_crash_runs_an_item_twice() {
