@@ -382,6 +382,48 @@ fn a_rollback_never_makes_a_job_again_that_an_earlier_operation_left() {
     }
 }
 
+/// A change of the package whose hook, at this moment, registered a VIM, halted at the end.
+fn change_that_registered(moment: Moment) -> OpStory {
+    let mut story = op().change_vnfpkg();
+    story.world.hooks = vec![Hook {
+        operation: "change_vnfpkg".into(),
+        register_vim: true,
+        ..hook("change_vnfpkg_hook", moment, workers())
+    }];
+    let registers = json!({"registerVim": {"vimId": "edge", "accessFrom": {"secret": "s"}}});
+    let results = &mut story.world.cluster.results;
+    results.insert("three".into(), registers);
+    story.failed_at(ErrorPoint::InternalProcessing)
+}
+
+#[test]
+fn a_rollback_of_a_change_that_halts_anywhere_still_knows_the_vims() {
+    for moment in [Moment::Start, Moment::End] {
+        let mut halted = change_that_registered(moment);
+        if moment == Moment::End {
+            halted = halted.retried_and_failed_at(ErrorPoint::VnfConfigEnd);
+        }
+        assert_eq!(halted.world.cluster.vims.len(), 1);
+        for turns in 0..80 {
+            let mut story = halted.clone().rolling_back();
+            for _ in 0..turns {
+                story.world.turn();
+            }
+            if !story.state().is_transitional() {
+                break;
+            }
+            story.world.fail_here("the rollback broke");
+            let story = story.rolled_back();
+            assert_eq!(story.state(), OperationState::RolledBack, "after {turns}");
+            assert!(
+                story.world.cluster.vims.is_empty(),
+                "{moment:?}, after {turns}"
+            );
+            assert_eq!(hook_jobs(&story), 0, "{moment:?}, after {turns}");
+        }
+    }
+}
+
 /// Killed after every turn in turn: each item runs once, however often the process dies.
 #[test]
 fn no_crash_runs_an_item_twice() {

@@ -3,6 +3,7 @@
 //!
 //! | first to last | why there |
 //! |---|---|
+//! | VIMs that a hook at the end registered are off the register, then its Jobs go | which VIMs is known by the Jobs' results until they are |
 //! | what was changed or removed is as before: permissions, configuration, Services, workloads | the old pods start with what they know |
 //! | workloads that only the new package has go, then what they needed | nothing of the new version is left to fail |
 //! | all that was before is ready | from here on no pod of the new version runs |
@@ -21,8 +22,11 @@ const KINDS: u32 = 8;
 /// Places that one wave of kinds takes on the way back: what replaced an object goes, the old state is applied,
 /// replicas are set.
 const PLACES: u32 = 3;
+/// Places of what hooks have done: the VIMs that they registered, then their Jobs. In one wave the undo of the Jobs
+/// could begin before that of the VIMs is done, and a rollback that halts there would know the VIMs no more.
+const OF_HOOKS: u32 = 2;
 /// After what the hooks at the end have done.
-const FIRST: u32 = 1;
+const FIRST: u32 = OF_HOOKS;
 const REMOVALS: u32 = FIRST + KINDS * PLACES;
 const READY: u32 = REMOVALS + KINDS;
 const LAST: u32 = READY + 1;
@@ -81,10 +85,11 @@ fn replaces(op: &VnfLcmOpOcc, log: &StepLog) -> bool {
 }
 
 fn place(op: &VnfLcmOpOcc, log: &StepLog) -> u32 {
+    let jobs = u32::from(log.step.undo != Undo::Unregister);
     let object = match (log.step.stage(), log.step.action.object()) {
-        (Stage::Start, _) => return HOOKS,
+        (Stage::Start, _) => return HOOKS + jobs,
         (Stage::Write, Some(object)) => object,
-        (Stage::Write | Stage::Settle | Stage::End, _) => return 0,
+        (Stage::Write | Stage::Settle | Stage::End, _) => return jobs,
     };
     let kind = wave_of(object.group(), &object.kind);
     match &log.step.undo {
