@@ -240,16 +240,17 @@ pub fn parse_result(message: &str) -> Result<Option<Value>, String> {
 /// A result without the members that sound like secrets: it goes into events.
 #[must_use]
 pub fn without_secrets(mut result: Value) -> Value {
-    // Where credentials lie is named there, by a name that sounds like one.
-    let access_from = result
-        .pointer_mut("/registerVim/accessFrom")
-        .map(Value::take);
+    // Where credentials lie is named there, by a name that sounds like one; whatever else stands there may be one.
+    let secret = result
+        .pointer("/registerVim/accessFrom/secret")
+        .and_then(Value::as_str)
+        .map(str::to_owned);
     leave_out(&mut result);
-    if let (Some(kept), Some(registration)) = (
-        access_from,
+    if let (Some(name), Some(registration)) = (
+        secret,
         result.get_mut("registerVim").and_then(Value::as_object_mut),
     ) {
-        registration.insert("accessFrom".to_owned(), kept);
+        registration.insert("accessFrom".to_owned(), json!({"secret": name}));
     }
     result
 }
@@ -268,6 +269,16 @@ fn leave_out(value: &mut Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_where_credentials_lie_a_result_keeps_the_name_alone() {
+        let access_from = json!({"secret": "s", "bearer_token": "x", "of": {"token": "y"}});
+        let result = json!({"registerVim": {"vimId": "edge", "accessFrom": access_from}});
+        assert_eq!(
+            without_secrets(result),
+            json!({"registerVim": {"vimId": "edge", "accessFrom": {"secret": "s"}}})
+        );
+    }
 
     #[test]
     fn a_result_is_a_json_object_or_nothing() {
