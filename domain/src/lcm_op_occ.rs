@@ -123,6 +123,8 @@ pub struct VnfLcmOpOcc {
     pub in_doubt: BTreeSet<usize>,
     /// Undo steps of which an answer was lost.
     pub undo_in_doubt: BTreeSet<usize>,
+    /// Jobs of the hooks of its rollbacks that were begun and not removed since: each rollback has another list.
+    pub rollback_jobs: Vec<ManagedObject>,
     /// A cancel is pending.
     pub cancel: Option<CancelMode>,
     /// Why it halted or ended, the latest; named together with the first.
@@ -199,16 +201,21 @@ impl VnfLcmOpOcc {
     }
 
     /// What this operation may have left in the cluster: objects it applied or may have applied, or, of a
-    /// TERMINATE, objects that it has not seen gone.
+    /// TERMINATE, objects that it has not seen gone; and the Jobs of its hooks.
     #[must_use]
     pub fn leftovers(&self) -> Vec<ManagedObject> {
-        if self.operation() == Operation::Terminate {
-            return if self.all_gone() {
-                Vec::new()
-            } else {
-                self.objects()
-            };
-        }
+        let mut left = if self.operation() != Operation::Terminate {
+            self.applied()
+        } else if self.all_gone() {
+            Vec::new()
+        } else {
+            self.objects()
+        };
+        left.extend(self.hook_jobs());
+        left
+    }
+
+    fn applied(&self) -> Vec<ManagedObject> {
         self.steps
             .iter()
             .enumerate()
@@ -221,13 +228,6 @@ impl VnfLcmOpOcc {
                     uid: self.uid_of(object),
                     manifest: manifest.clone(),
                 }),
-                Action::RunHook { object, hook, .. } if !self.hook_jobs_removed() => {
-                    Some(ManagedObject {
-                        object: object.clone(),
-                        uid: None,
-                        manifest: crate::hook::marker(object, hook),
-                    })
-                }
                 Action::Create { .. }
                 | Action::Delete { .. }
                 | Action::SetReplicas { .. }
@@ -243,6 +243,16 @@ impl VnfLcmOpOcc {
                 | Action::Unknown(_) => None,
             })
             .collect()
+    }
+
+    /// The Jobs of hooks that may be there: those begun and not removed since, in all tries and rollbacks.
+    fn hook_jobs(&self) -> Vec<ManagedObject> {
+        let begun = self
+            .steps
+            .iter()
+            .filter(|log| log.in_effect && !self.hook_jobs_removed())
+            .filter_map(|log| job_of(&log.step.action));
+        begun.chain(self.rollback_jobs.iter().cloned()).collect()
     }
 
     fn hook_jobs_removed(&self) -> bool {
@@ -370,6 +380,18 @@ impl VnfLcmOpOcc {
     pub fn has_written(&self) -> bool {
         self.steps.iter().any(|log| log.touched)
     }
+}
+
+/// What stands in the record for the Job of a hook's step.
+fn job_of(action: &Action) -> Option<ManagedObject> {
+    let Action::RunHook { object, hook, .. } = action else {
+        return None;
+    };
+    Some(ManagedObject {
+        object: object.clone(),
+        uid: None,
+        manifest: crate::hook::marker(object, hook),
+    })
 }
 
 fn is_done(state: &StepState) -> bool {

@@ -2,7 +2,7 @@
 
 use super::event::{Reopened, UndoStep, VnfLcmOpOccEvent as Event};
 use super::plan::{Action, Outcome, Plan, Stage, Step, StepState, Undo};
-use super::{StepLog, Try, UndoLog, VnfLcmOpOcc};
+use super::{StepLog, Try, UndoLog, VnfLcmOpOcc, job_of};
 use crate::object::{ObjectRef, Uid};
 use crate::operation::{Operation, OperationState, Params};
 use crate::problem::Problem;
@@ -76,6 +76,7 @@ fn started(event: &Event) -> Option<VnfLcmOpOcc> {
         waits_told: std::collections::BTreeMap::new(),
         in_doubt: std::collections::BTreeSet::new(),
         undo_in_doubt: std::collections::BTreeSet::new(),
+        rollback_jobs: Vec::new(),
         cancel: None,
         error: None,
         first_cause: None,
@@ -259,6 +260,10 @@ impl VnfLcmOpOcc {
             log.in_effect = true;
             log.touched = true;
         });
+        let removed = |log: &StepLog| matches!(log.step.action, Action::RemoveHookJobs { .. });
+        if self.steps.get(step).is_some_and(removed) {
+            self.rollback_jobs.clear();
+        }
         match outcome {
             Outcome::Inventory { vnfcs } => self.resource_changes = self.changes_to(vnfcs),
             Outcome::Applied { uid, .. } => {
@@ -290,6 +295,9 @@ impl VnfLcmOpOcc {
         let Some(UndoLog { undo: begun, .. }) = self.undo.get(undo) else {
             return;
         };
+        let job = job_of(&begun.step.action);
+        let new = job.filter(|job| !self.rollback_jobs.iter().any(|o| o.object.is(&job.object)));
+        self.rollback_jobs.extend(new);
         let Some(step) = begun.undoes else { return };
         let object = begun.step.action.object().cloned();
         self.with_step(step, |log| log.state = StepState::Open);
@@ -315,6 +323,9 @@ impl VnfLcmOpOcc {
         let Some(UndoLog { undo: done, .. }) = self.undo.get(undo) else {
             return;
         };
+        if matches!(done.step.action, Action::RemoveHookJobs { .. }) {
+            self.rollback_jobs.clear();
+        }
         let Some(step) = done.undoes else { return };
         let object = done.step.action.object().cloned();
         self.in_doubt.remove(&step);

@@ -51,10 +51,12 @@ pub(super) fn add(inputs: &Inputs<'_>, survey: &Survey, plan: &mut Plan, keep: &
         let made = run(inputs, hook, items, &plan.namespace, keep);
         steps.extend(made);
     }
-    let removes = !(start.is_empty() && end.is_empty())
-        || inputs.op.operation() == Operation::Terminate
-            && inputs.instance.instantiated.is_some()
-            && !inputs.hooks.is_empty();
+    // Where the package has none any more, each Job that is left is on record by its name.
+    let terminates = inputs.op.operation() == Operation::Terminate
+        && inputs.instance.instantiated.is_some()
+        && !inputs.hooks.is_empty();
+    let runs = !(start.is_empty() && end.is_empty() && plan.rollback_hooks.is_empty());
+    let removes = runs || terminates;
     if removes {
         let last = end.iter().map(|step: &Step| step.wave + 1).max();
         let namespace = plan.namespace.clone();

@@ -424,6 +424,96 @@ fn a_rollback_of_a_change_that_halts_anywhere_still_knows_the_vims() {
     }
 }
 
+fn terminate(story: &mut OpStory) {
+    story.world.run(crate::operation::Params::Terminate {
+        forceful: false,
+        graceful_timeout_s: None,
+    });
+    assert_eq!(story.state(), OperationState::Completed);
+}
+
+fn left(story: &OpStory) -> Vec<String> {
+    let leftovers = story.world.instance().leftovers.iter();
+    let jobs = leftovers.filter(|managed| crate::hook::is_hook_job(&managed.manifest));
+    jobs.map(|managed| managed.object.to_string()).collect()
+}
+
+/// The Job of its rollback's first hook failed.
+fn rollback_hook_fails() -> OpStory {
+    let mut story = failing("two").rolling_back();
+    let call = call_of(&story, "instantiate_rollback_start");
+    story.world.cluster.refuse(&call, "Job", "Failed", 1);
+    story.world.go_on();
+    assert_eq!(story.state(), OperationState::FailedTemp);
+    story
+}
+
+#[test]
+fn jobs_of_rollback_hooks_are_leftovers_whatever_followed() {
+    let ways = [
+        ("given up", rollback_hook_fails().given_up()),
+        (
+            "retried",
+            rollback_hook_fails()
+                .retried_and_failed_at(ErrorPoint::PostVimControl)
+                .given_up(),
+        ),
+        ("rolled back again", {
+            let mut story = rollback_hook_fails().rolling_back();
+            story.world.fail_here("the rollback broke");
+            story.given_up()
+        }),
+    ];
+    for (way, mut story) in ways {
+        let names = left(&story);
+        let of_rollback = |name: &&String| name.ends_with("-1");
+        assert_eq!(
+            names.iter().filter(of_rollback).count(),
+            1,
+            "{way}: {names:?}"
+        );
+        assert!(story.world.delete().is_err(), "{way}");
+        terminate(&mut story);
+        assert_eq!(hook_jobs(&story), 0, "{way}");
+        assert_eq!(left(&story), Vec::<String>::new(), "{way}");
+        story.world.delete().unwrap();
+    }
+}
+
+#[test]
+fn jobs_of_rollback_hooks_are_removed_by_the_retry_that_completes() {
+    let mut story = op().instantiate();
+    story.world.hooks = with_hooks().world.hooks.split_off(2);
+    let mut story = story.failed_at(ErrorPoint::PostVimControl).rolling_back();
+    story.world.go_until(|op| !op.rollback_jobs.is_empty());
+    story.world.turn();
+    story.world.fail_here("the rollback broke");
+    assert_eq!(hook_jobs(&story), 1);
+    let story = story.retried();
+    assert_eq!(story.state(), OperationState::Completed);
+    assert_eq!(hook_jobs(&story), 0);
+    assert_eq!(
+        story.op().leftovers().len(),
+        4,
+        "the objects of the VNF alone"
+    );
+}
+
+#[test]
+fn a_terminate_leaves_no_job_also_when_the_package_cannot_be_read_any_more() {
+    let mut story = op().terminate();
+    story.world.hooks = vec![
+        hook("terminate_start", Moment::Start, Items::Once),
+        hook("terminate_end", Moment::End, Items::Once),
+    ];
+    let mut story = story.failed_at(ErrorPoint::InternalProcessing).given_up();
+    assert_eq!(hook_jobs(&story), 1);
+    assert_eq!(left(&story).len(), 1);
+    story.world.hooks.clear();
+    terminate(&mut story);
+    assert_eq!(hook_jobs(&story), 0);
+}
+
 /// Killed after every turn in turn: each item runs once, however often the process dies.
 #[test]
 fn no_crash_runs_an_item_twice() {
