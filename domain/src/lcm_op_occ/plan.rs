@@ -312,6 +312,9 @@ pub struct Plan {
     /// The hooks of a rollback.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rollback_hooks: Vec<Step>,
+    /// What an earlier operation that was given up had left: nobody promised that it gets ready.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub leftovers: Vec<ObjectRef>,
 }
 
 /// What came of a step.

@@ -286,6 +286,7 @@ fn settle(op: &VnfLcmOpOcc, first_wave: u32) -> Vec<UndoStep> {
         .iter()
         .map(|(object, _)| object)
         .chain(touched.replicas.iter().map(|(object, _)| object))
+        .filter(|object| was_ready(op, object))
         .cloned()
         .collect();
     let pods_touched =
@@ -314,6 +315,13 @@ fn settle(op: &VnfLcmOpOcc, first_wave: u32) -> Vec<UndoStep> {
         .zip(actions)
         .map(|(wave, action)| check(wave, action))
         .collect()
+}
+
+/// What belonged to the instantiated VNF is to be ready again. What an operation that was given up had left may never
+/// have been: it is compared only.
+fn was_ready(op: &VnfLcmOpOcc, object: &ObjectRef) -> bool {
+    let left = op.plan.iter().flat_map(|plan| &plan.leftovers);
+    op.operation() != Operation::Instantiate && !left.into_iter().any(|left| left.is(object))
 }
 
 fn planned_inventory(op: &VnfLcmOpOcc) -> Option<Action> {

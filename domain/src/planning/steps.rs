@@ -74,6 +74,10 @@ pub(super) fn empty(inputs: &Inputs<'_>, survey: &Survey) -> Plan {
         patches: 0,
         inventory: survey.vnfcs.clone(),
         rollback_hooks: Vec::new(),
+        leftovers: {
+            let left = inputs.instance.leftovers.iter();
+            left.map(|managed| managed.object.clone()).collect()
+        },
     }
 }
 

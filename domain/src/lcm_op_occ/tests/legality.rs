@@ -103,6 +103,7 @@ fn same_plan(op: &VnfLcmOpOcc) -> Plan {
         patches: 0,
         inventory: Vec::new(),
         rollback_hooks: Vec::new(),
+        leftovers: Vec::new(),
     }
 }
 

@@ -136,6 +136,43 @@ fn replaced_leftovers_are_there_again_after_a_rollback_and_known() {
 }
 
 #[test]
+fn a_rollback_over_leftovers_does_not_wait_for_them_to_get_ready() {
+    for (leftovers, params) in [
+        (Leftovers::Adopt, instantiate_params(2)),
+        (Leftovers::Replace, instantiate_params(2)),
+        (Leftovers::Adopt, terminate()),
+    ] {
+        let mut world = with_leftovers();
+        world.additional.leftovers = leftovers;
+        world.begin(params).unwrap();
+        world.go_until(at_point(ErrorPoint::PostVimControl));
+        world.fail_here("broken");
+        world.rollback().unwrap();
+        let undo: Vec<_> = world
+            .op()
+            .undo
+            .iter()
+            .map(|log| log.undo.step.action.kind())
+            .collect();
+        assert!(!undo.contains(&"await-ready"), "{undo:?}");
+        assert!(undo.contains(&"verify"), "{undo:?}");
+        assert_eq!(world.go_on(), OperationState::RolledBack);
+        assert_eq!(left(&world), ALL);
+    }
+}
+
+#[test]
+fn a_rollback_waits_for_what_belonged_to_the_instantiated_vnf() {
+    let mut world = World::instantiated();
+    world.begin(terminate()).unwrap();
+    world.go_until(at_point(ErrorPoint::PostVimControl));
+    world.fail_here("broken");
+    world.rollback().unwrap();
+    let mut undo = world.op().undo.iter();
+    assert!(undo.any(|log| log.undo.step.action.kind() == "await-ready"));
+}
+
+#[test]
 fn leftovers_without_a_manifest_are_not_orphaned() {
     for (leftovers, there) in [(Leftovers::Adopt, true), (Leftovers::Replace, false)] {
         let mut world = with_leftovers();

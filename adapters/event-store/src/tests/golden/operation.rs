@@ -185,6 +185,7 @@ fn plan() -> Plan {
         patches: 1,
         inventory: vec![vnfc()],
         rollback_hooks: Vec::new(),
+        leftovers: Vec::new(),
     }
 }
 

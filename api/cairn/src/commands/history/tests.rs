@@ -169,6 +169,7 @@ fn plan() -> Op {
         patches: 0,
         inventory: Vec::new(),
         rollback_hooks: Vec::new(),
+        leftovers: Vec::new(),
     };
     Op::PlanFixed { at: at(20), plan }
 }
