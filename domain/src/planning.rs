@@ -15,6 +15,7 @@
 mod ask;
 mod change;
 mod hooks;
+mod kept;
 mod order;
 mod recheck;
 mod steps;

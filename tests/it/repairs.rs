@@ -349,3 +349,39 @@ async fn a_claim_above_the_quota_is_named_with_its_numbers_on_the_real_cluster()
     world.ends(&op, "COMPLETED").await;
     world.complete(&id, "terminate", &forceful()).await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_claim_that_a_terminate_kept_is_not_made_anew_by_the_next_instantiate() {
+    let world = World::simple().await;
+    let claim = json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": "manual",
+            "resources": {"requests": {"storage": "1Mi"}}}});
+    let one = package().manifest(claim).config_map("settings");
+    let two = one
+        .next_version()
+        .changed("PersistentVolumeClaim", "data", |data| {
+            data["spec"]["accessModes"] = json!(["ReadWriteMany"]);
+        });
+    let (vnfd, next) = (world.onboard(&one).await, world.onboard(&two).await);
+    let id = world.create(&vnfd).await;
+    world
+        .complete(&id, "instantiate", &instantiate(&world))
+        .await;
+    world.complete(&id, "terminate", &forceful()).await;
+    let before = uid(&world, "v1", "persistentvolumeclaims", "data").await;
+    world
+        .complete(&id, "modify", &json!({"vnfdId": next}))
+        .await;
+    let op = world.begin(&id, "instantiate", &instantiate(&world)).await;
+    let halted = world.ends(&op, "FAILED_TEMP").await;
+    let detail = halted["error"]["detail"].as_str().expect("a detail");
+    assert!(
+        detail.contains("PersistentVolumeClaim/data") && detail.contains("never made anew"),
+        "{detail}"
+    );
+    assert_eq!(halted["plan"], json!([]), "{halted:#}");
+    world.steer(&op, "rollback").await.is(202);
+    world.ends(&op, "ROLLED_BACK").await;
+    let after = uid(&world, "v1", "persistentvolumeclaims", "data").await;
+    assert_eq!(after, before);
+}

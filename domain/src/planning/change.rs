@@ -14,6 +14,7 @@
 //! with it.
 
 use super::ask::{level_replicas, workloads};
+use super::kept::{Occasion, kept, refuse_loss};
 use super::order::wave_of;
 use super::steps::{
     create_step, empty, kept_body, replicas_in_doubt, settle, step, surveyed_workloads,
@@ -115,34 +116,12 @@ fn is_left_alone(plan: &Plan, found: &Surveyed, vdus: Option<&[String]>) -> bool
         .any(|(vdu, workload)| workload.is(&found.object) && !named.contains(vdu))
 }
 
-/// Kinds that hold what others use, or what cannot be made again.
-fn is_kept(kind: &str) -> Option<&'static str> {
-    match kind {
-        "Namespace" => Some("kept, for what else is in it would go with it"),
-        "CustomResourceDefinition" => Some("kept, for custom resources of others would go with it"),
-        "PersistentVolumeClaim" | "PersistentVolume" => Some("volumes are kept"),
-        _ => None,
-    }
-}
-
-fn refuse_loss(found: &Surveyed) -> Result<(), Problem> {
-    match (&found.needs_recreate, is_kept(&found.object.kind)) {
-        (Some(why), Some(_)) => Err(Problem::new(
-            409,
-            format!(
-                "{} cannot be changed to what the package says, and is never made anew for what it holds: {why}",
-                found.object
-            ),
-        )),
-        (Some(_) | None, _) => Ok(()),
-    }
-}
-
 /// It cannot be changed in place: a field is immutable, or it ran and failed.
 pub(super) fn is_made_anew(found: &Surveyed) -> bool {
     match &found.pre {
         PreState::Ours { failed, .. } => {
-            (found.needs_recreate.is_some() || *failed) && is_kept(&found.object.kind).is_none()
+            (found.needs_recreate.is_some() || *failed)
+                && kept(&found.object.kind, Occasion::Replaced).is_none()
         }
         PreState::Absent | PreState::Foreign { .. } => false,
     }
@@ -230,7 +209,7 @@ pub(super) fn remove(
         let Some(known) = all.iter().find(|known| known.object.is(&found.object)) else {
             continue;
         };
-        if let Some(why) = is_kept(&found.object.kind) {
+        if let Some(why) = kept(&found.object.kind, Occasion::Replaced) {
             // It stays an object of the VNF: a termination finds it.
             if found.pre != PreState::Absent {
                 plan.kept.push(format!("{}: {why}", found.object));

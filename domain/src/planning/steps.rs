@@ -3,6 +3,7 @@
 use super::ask::{known_cluster, level_replicas, number_changes, workloads};
 use super::change::{WAVES_EACH, apply_anew, await_gone, is_made_anew, remove};
 use super::hooks;
+use super::kept::{Occasion, kept, refuse_loss};
 use super::{Inputs, Keep, another_cluster, change, is_workload};
 use crate::hook::is_hook_job;
 use crate::lcm_op_occ::plan::{Action, ManagedObject, Plan, PreState, Step, Undo, Vnfc};
@@ -22,7 +23,7 @@ const EVICTION_WAVE: u32 = 1_000_000;
 /// A [`Problem`] when what the cluster shows makes the operation impossible; nothing was written.
 pub fn plan(inputs: &Inputs<'_>, survey: &Survey, keep: &mut Keep<'_>) -> Result<Plan, Problem> {
     let mut plan = match &inputs.op.params {
-        Params::Instantiate { levels, .. } => instantiate(inputs, survey, levels, keep),
+        Params::Instantiate { levels, .. } => instantiate(inputs, survey, levels, keep)?,
         Params::Scale { levels, .. } | Params::ScaleToLevel { levels } => {
             scale(inputs, survey, levels)?
         }
@@ -108,13 +109,19 @@ pub(super) fn settle(
     steps.push(step(1, inventory, Undo::Nothing));
 }
 
-fn instantiate(inputs: &Inputs<'_>, survey: &Survey, levels: &Levels, keep: &mut Keep<'_>) -> Plan {
+fn instantiate(
+    inputs: &Inputs<'_>,
+    survey: &Survey,
+    levels: &Levels,
+    keep: &mut Keep<'_>,
+) -> Result<Plan, Problem> {
     let mut plan = Plan {
         levels: Some(levels.clone()),
         objects: Vec::new(),
         ..empty(inputs, survey)
     };
     for (place, (manifest, found)) in (0u32..).zip(inputs.manifests.iter().zip(&survey.items)) {
+        refuse_loss(found)?;
         let wave = inputs.wave(place, found);
         let manifest = &manifest.value;
         plan.steps
@@ -128,7 +135,7 @@ fn instantiate(inputs: &Inputs<'_>, survey: &Survey, levels: &Levels, keep: &mut
     let workloads = plan.workloads.clone();
     other_leftovers(inputs, survey, &mut plan, keep);
     settle(&mut plan.steps, ready, &[], &workloads);
-    plan
+    Ok(plan)
 }
 
 /// The workloads that realise the VDUs, by VDU, among what is to be applied.
@@ -164,7 +171,10 @@ fn other_leftovers(inputs: &Inputs<'_>, survey: &Survey, plan: &mut Plan, keep: 
         let Some(recorded) = recorded else { continue };
         let hook = is_hook_job(&recorded.manifest);
         let adopted = inputs.op.additional.leftovers == Leftovers::Adopt;
-        if !hook && (adopted || is_kept(&found.object.kind)) {
+        let why = kept(&found.object.kind, Occasion::Replaced).filter(|_| !adopted);
+        if !hook && (adopted || why.is_some()) {
+            plan.kept
+                .extend(why.map(|why| format!("{}: {why}", found.object)));
             plan.objects.push(ManagedObject {
                 uid: Some(uid.clone()),
                 ..recorded.clone()
@@ -227,7 +237,7 @@ fn was_begun(inputs: &Inputs<'_>, object: &ObjectRef) -> bool {
 
 fn is_replaced(inputs: &Inputs<'_>, found: &Surveyed) -> bool {
     matches!(found.pre, PreState::Ours { .. })
-        && !is_kept(&found.object.kind)
+        && kept(&found.object.kind, Occasion::Replaced).is_none()
         && !was_begun(inputs, &found.object)
         && (inputs.op.additional.leftovers == Leftovers::Replace || found.needs_recreate.is_some())
 }
@@ -337,18 +347,13 @@ pub(super) fn kept_body(body: &Body, replicas: Option<u32>, keep: &mut Keep<'_>)
     keep(&value)
 }
 
-/// Kinds that Cairn never deletes on its own.
-fn is_kept(kind: &str) -> bool {
-    kind == "CustomResourceDefinition"
-}
-
 pub(super) fn undo_of_creation(kind: &str) -> Undo {
-    if is_kept(kind) {
-        return Undo::Impossible {
-            why: "kept, for custom resources of others would go with it".to_owned(),
-        };
+    match kept(kind, Occasion::Undone) {
+        Some(why) => Undo::Impossible {
+            why: why.to_owned(),
+        },
+        None => Undo::Delete,
     }
-    Undo::Delete
 }
 
 fn scale(inputs: &Inputs<'_>, survey: &Survey, levels: &Levels) -> Result<Plan, Problem> {
@@ -544,7 +549,7 @@ fn terminate(inputs: &Inputs<'_>, survey: &Survey, forceful: bool, keep: &mut Ke
         else {
             continue;
         };
-        if let Some(why) = stays(&found.object.kind, volumes) {
+        if let Some(why) = kept(&found.object.kind, Occasion::Terminated { volumes }) {
             plan.kept.push(format!("{}: {why}", found.object));
             continue;
         }
@@ -572,14 +577,4 @@ fn terminate(inputs: &Inputs<'_>, survey: &Survey, forceful: bool, keep: &mut Ke
         Undo::Nothing,
     ));
     plan
-}
-
-fn stays(kind: &str, volumes: bool) -> Option<&'static str> {
-    match kind {
-        "CustomResourceDefinition" => Some("kept, for custom resources of others would go with it"),
-        "PersistentVolumeClaim" | "PersistentVolume" if !volumes => {
-            Some("volumes are kept unless cairn.deleteVolumes is true")
-        }
-        _ => None,
-    }
 }

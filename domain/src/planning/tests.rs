@@ -1,5 +1,7 @@
 //! Plans: every choice is made before the first write, and the choices are these.
 
+mod loss;
+
 use super::*;
 use crate::lcm_op_occ::plan::{Action, Plan, PreState, Undo};
 use crate::operation::{AdditionalParams, Levels, Operation, Params};
