@@ -296,8 +296,18 @@ impl VnfLcmOpOcc {
         self.steps
             .iter()
             .filter(|log| log.step.undo == Undo::Delete && !log.in_effect)
-            .filter_map(|log| log.step.action.object().cloned())
+            .filter_map(|log| log.step.action.object())
+            .filter(|object| !self.was_found(object))
+            .cloned()
             .collect()
+    }
+
+    /// Another step of the plan found it there, and it may be there still, or again: it is replaced.
+    fn was_found(&self, object: &ObjectRef) -> bool {
+        self.steps.iter().any(|log| {
+            matches!(log.step.undo, Undo::Recreate { .. } | Undo::Restore { .. })
+                && log.step.action.object().is_some_and(|one| one.is(object))
+        })
     }
 
     /// All that a TERMINATE deletes is gone, and none of it was made again since.

@@ -1,6 +1,7 @@
 //! What operations leave in the cluster, and what the record knows of it.
 
 use super::*;
+use crate::lcm_op_occ::plan::{Action, StepState};
 use crate::operation::{ErrorPoint, Leftovers, OperationState};
 use crate::testing::{at_point, instance};
 
@@ -170,6 +171,49 @@ fn a_rollback_waits_for_what_belonged_to_the_instantiated_vnf() {
     world.rollback().unwrap();
     let mut undo = world.op().undo.iter();
     assert!(undo.any(|log| log.undo.step.action.kind() == "await-ready"));
+}
+
+#[test]
+fn leftovers_that_were_to_be_replaced_are_not_forgotten_while_they_stand() {
+    let mut world = with_leftovers();
+    world.additional.leftovers = Leftovers::Replace;
+    let mut world = given_up_at(world, instantiate_params(2), ErrorPoint::PreVimControl);
+    assert_eq!(world.cluster.names(), ALL);
+    assert_eq!(left(&world), ALL);
+    assert!(
+        world
+            .clone()
+            .delete()
+            .unwrap_err()
+            .contains("Deployment/web")
+    );
+    world.run(terminate());
+    assert_eq!(world.cluster.names(), Vec::<String>::new());
+}
+
+#[test]
+fn leftovers_that_a_partial_rollback_made_again_are_not_forgotten() {
+    let mut world = with_leftovers();
+    world.additional.leftovers = Leftovers::Replace;
+    world.begin(instantiate_params(2)).unwrap();
+    world.go_until(at_point(ErrorPoint::PostVimControl));
+    world.fail_here("broken");
+    world.rollback().unwrap();
+    world.go_until(|op| {
+        op.undo.iter().any(|log| {
+            matches!(log.undo.step.action, Action::Apply { .. })
+                && matches!(log.state, StepState::Done { .. })
+        })
+    });
+    world.fail_here("broken");
+    world.fail().unwrap();
+    let there = world.cluster.names();
+    assert!(!there.is_empty(), "something was made again");
+    let listed = left(&world);
+    assert!(there.iter().all(|one| listed.contains(one)), "{listed:?}");
+    world.run(terminate());
+    assert_eq!(world.cluster.names(), Vec::<String>::new());
+    assert!(world.delete().is_ok());
 }
 
 #[test]
