@@ -182,3 +182,28 @@ async fn every_operation_completes_on_the_real_cluster() {
         .expect("SQLite is always there");
     story(World::on(ground).await).await;
 }
+
+/// A package may hold several files for one workload, of which an instantiate names one: what was not deployed
+/// neither clashes with what was nor scales it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_scale_looks_at_the_files_that_were_deployed_and_no_others() {
+    let world = World::simple().await;
+    let mut other = Value::Null;
+    let alternatives = package()
+        .deployment("web", 1)
+        .last(|web| other = web.clone())
+        .manifest(other)
+        .manifest(
+            json!({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler",
+            "metadata": {"name": "web"}, "spec": {"maxReplicas": 3,
+                "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}}}),
+        );
+    let vnfd = world.onboard(&alternatives).await;
+    let id = world.create(&vnfd).await;
+    let mut body = instantiate(&world);
+    body["additionalParams"]["lcm-kubernetes-def-files"] = json!(["Files/kubernetes/000.yaml"]);
+    world.complete(&id, "instantiate", &body).await;
+    let out = json!({"type": "SCALE_OUT", "aspectId": "web_aspect"});
+    world.complete(&id, "scale", &out).await;
+    assert_eq!(replicas(&world, "deployments", "web").await, 2);
+}

@@ -154,10 +154,11 @@ impl Executor {
             }
             Params::Scale { levels, .. } | Params::ScaleToLevel { levels } => {
                 let pkg = &instance.product.vnf_pkg_id;
+                let files = additional.def_files.as_deref();
                 let manifests = self
                     .ports
                     .packages
-                    .manifests(pkg, None)
+                    .manifests(pkg, files)
                     .await
                     .map_err(invalid)?;
                 refuse_autoscaled(instance, levels, &manifests)
@@ -216,7 +217,7 @@ fn secret_names(body: &Map<String, Value>) -> Vec<String> {
         .collect()
 }
 
-/// TERMINATE and HEAL work on what INSTANTIATE made, in its order; another package has other manifests.
+/// TERMINATE, HEAL and SCALE work on what INSTANTIATE made, in its order; another package has other manifests.
 fn remember_def_files(instance: &VnfInstance, params: &Params, additional: &mut AdditionalParams) {
     if additional.def_files.is_none()
         && params.operation() != Operation::ChangeVnfpkg
