@@ -413,6 +413,19 @@ async fn a_hook_that_takes_longer_than_its_clock_halts_the_operation() {
     assert!(jobs(&world).await.is_empty());
 }
 
+/// Its pods come and go, so that what is in the way changes all the time; none of that is progress.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hook_whose_pods_fail_again_and_again_ends_with_its_clock() {
+    let world = World::simple().await;
+    let mut failing = job("", &json!({"simcluster.cairn.dev/crash": "always"}));
+    failing["spec"]["backoffLimit"] = json!(1000);
+    let package = web().hook("instantiate_start", failing, "{clock: 2s}");
+    let vnfd = world.onboard(&package).await;
+    let id = world.create(&vnfd).await;
+    let op = world.begin(&id, "instantiate", &instantiate(&world)).await;
+    world.ends(&op, "FAILED_TEMP").await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_no_result_is_told_and_what_is_one_is_in_the_history_without_secrets() {
     let world = World::simple().await;

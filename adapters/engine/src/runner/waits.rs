@@ -32,6 +32,11 @@ pub(super) struct Patience {
     /// Since when (source, reason) has been in the way without a break or any progress, whichever object has it:
     /// pods that are made again and again under new names do not begin their clock anew.
     steady: BTreeMap<(String, String), Timestamp>,
+    /// Since when something progressing has been in the way without any progress, by the length of its clock,
+    /// whichever object has it and whatever its reason. It stands still while nothing of the kind is in the way.
+    stalled: BTreeMap<u64, Timestamp>,
+    /// When the last look was.
+    looked: Option<Timestamp>,
     /// Fewest obstacles seen.
     fewest: Option<usize>,
     /// Looks in a row, for the pauses between them.
@@ -65,27 +70,74 @@ impl Patience {
         if forward || self.fewest.is_none_or(|fewest| obstacles.len() < fewest) {
             self.fewest = Some(obstacles.len());
             self.steady.clear();
+            self.stalled.clear();
         }
-        let present = |key: &(String, String)| {
+        let known = |obstacle: &Obstacle| {
+            let same =
+                |wait: &&Wait| wait.object == obstacle.object && wait.reason == obstacle.reason;
+            let wait = recorded.iter().find(same).filter(|_| first);
+            wait.map_or(now, |wait| wait.since.min(now))
+        };
+        self.keep_steady(obstacles, now, known);
+        self.keep_stalled(obstacles, now, known);
+        self.looked = Some(now);
+    }
+
+    /// A cause that is gone at one look is another when it comes again. A clock set back makes no wait longer.
+    fn keep_steady(
+        &mut self,
+        obstacles: &[(Obstacle, Classified)],
+        now: Timestamp,
+        known: impl Fn(&Obstacle) -> Timestamp,
+    ) {
+        self.steady.retain(|key, since| {
+            *since = (*since).min(now);
             obstacles
                 .iter()
                 .any(|(o, _)| o.source == key.0 && o.reason == key.1)
-        };
-        self.steady.retain(|key, _| present(key));
+        });
         for (obstacle, _) in obstacles {
-            let known = recorded.iter().find(|wait| {
-                first && wait.object == obstacle.object && wait.reason == obstacle.reason
-            });
             self.steady
                 .entry((obstacle.source.clone(), obstacle.reason.clone()))
-                .or_insert(known.map_or(now, |wait| wait.since));
+                .or_insert_with(|| known(obstacle));
         }
     }
 
-    /// Since when this cause has been in the way, whichever object has it.
-    fn steady_since(&self, obstacle: &Obstacle, now: Timestamp) -> Timestamp {
-        let key = (obstacle.source.clone(), obstacle.reason.clone());
-        self.steady.get(&key).copied().unwrap_or(now)
+    /// Progress alone begins these clocks anew: pods that come and go change the reason at each look.
+    fn keep_stalled(
+        &mut self,
+        obstacles: &[(Obstacle, Classified)],
+        now: Timestamp,
+        known: impl Fn(&Obstacle) -> Timestamp,
+    ) {
+        let progressing = || {
+            obstacles
+                .iter()
+                .filter(|(_, class)| class.class == WaitClass::Progressing)
+        };
+        let absent_ms = self.looked.map_or(0, |looked| now.millis_since(looked));
+        for (clock_ms, since) in &mut self.stalled {
+            if !progressing().any(|(_, class)| class.clock_ms == *clock_ms) {
+                *since = since.plus_millis(absent_ms);
+            }
+            *since = (*since).min(now);
+        }
+        for (obstacle, class) in progressing() {
+            let since = known(obstacle);
+            self.stalled.entry(class.clock_ms).or_insert(since);
+        }
+    }
+
+    /// Since when this cause has been in the way, whichever object has it; of a progressing one, since when nothing
+    /// has come forward.
+    fn steady_since(&self, obstacle: &Obstacle, class: Classified, now: Timestamp) -> Timestamp {
+        let since = if class.class == WaitClass::Progressing {
+            self.stalled.get(&class.clock_ms)
+        } else {
+            let key = (obstacle.source.clone(), obstacle.reason.clone());
+            self.steady.get(&key)
+        };
+        since.copied().unwrap_or(now)
     }
 
     /// Whether a progressing wait came forward since it was looked at last.
@@ -285,7 +337,7 @@ impl Work {
             .op()
             .and_then(|op| op.waiting_since(&obstacle.object, class.class))
             .unwrap_or(now);
-        let steady = self.patience.steady_since(obstacle, now);
+        let steady = self.patience.steady_since(obstacle, class, now);
         let recorded = since.min(steady).plus_millis(class.clock_ms);
         if class.class != WaitClass::Progressing {
             return Ok(recorded);
@@ -299,7 +351,7 @@ impl Work {
                 .record(event)
                 .map_err(|e| Stop::Unworkable(e.to_string()))?;
         }
-        // Any progress has begun the steady clock anew.
+        // Any progress has begun this clock anew.
         Ok(steady.plus_millis(class.clock_ms))
     }
 
@@ -397,5 +449,81 @@ fn seconds(ms: u64) -> String {
         format!("{} s", ms / 1000)
     } else {
         format!("{}.{:03} s", ms / 1000, ms % 1000)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_millis(1_000_000 + seconds * 1000)
+    }
+
+    fn is(object: &str, reason: &str, class: WaitClass, progress: u32) -> (Obstacle, Classified) {
+        let obstacle = Obstacle {
+            object: object.into(),
+            source: "pod".into(),
+            reason: reason.into(),
+            message: String::new(),
+            progress,
+        };
+        let clock_ms = 600_000;
+        (obstacle, Classified { class, clock_ms })
+    }
+
+    fn since(patience: &Patience, seen: &(Obstacle, Classified), now: Timestamp) -> Timestamp {
+        patience.steady_since(&seen.0, seen.1, now)
+    }
+
+    #[test]
+    fn reasons_and_objects_that_alternate_leave_the_clock_of_what_progresses_running() {
+        let mut patience = Patience::default();
+        for second in 0..300i64 {
+            let seen = if second % 2 == 0 {
+                is("Job/x", "HookRunning", WaitClass::Progressing, 0)
+            } else {
+                let pod = format!("Pod/{second}");
+                is(&pod, "ContainerCreating", WaitClass::Progressing, 0)
+            };
+            patience.look(std::slice::from_ref(&seen), &[], at(second));
+            assert_eq!(since(&patience, &seen, at(second)), at(0));
+        }
+    }
+
+    #[test]
+    fn progress_begins_the_clock_anew() {
+        let mut patience = Patience::default();
+        let begun = is("Deployment/web", "RollingOut", WaitClass::Progressing, 1);
+        patience.look(std::slice::from_ref(&begun), &[], at(0));
+        assert!(!patience.moved(&begun.0));
+        let further = is("Deployment/web", "RollingOut", WaitClass::Progressing, 2);
+        patience.look(std::slice::from_ref(&further), &[], at(60));
+        assert_eq!(since(&patience, &further, at(60)), at(60));
+    }
+
+    #[test]
+    fn the_clock_stands_still_while_something_of_another_class_is_in_the_way() {
+        let mut patience = Patience::default();
+        let pending = is("Pod/a", "Pending", WaitClass::Progressing, 0);
+        let full = is("Pod/a", "Unschedulable", WaitClass::Infrastructure, 0);
+        patience.look(std::slice::from_ref(&pending), &[], at(0));
+        patience.look(std::slice::from_ref(&pending), &[], at(10));
+        patience.look(std::slice::from_ref(&full), &[], at(300));
+        patience.look(std::slice::from_ref(&pending), &[], at(305));
+        assert_eq!(since(&patience, &pending, at(305)), at(290));
+    }
+
+    #[test]
+    fn a_clock_set_back_makes_no_wait_longer() {
+        let mut patience = Patience::default();
+        let pending = is("Pod/a", "Pending", WaitClass::Progressing, 0);
+        let full = is("Pod/b", "Unschedulable", WaitClass::Infrastructure, 0);
+        let both = [pending.clone(), full.clone()];
+        patience.look(&both, &[], at(500));
+        patience.look(&both, &[], at(100));
+        patience.look(&both, &[], at(200));
+        assert_eq!(since(&patience, &pending, at(200)), at(100));
+        assert_eq!(since(&patience, &full, at(200)), at(100));
     }
 }
