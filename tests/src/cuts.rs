@@ -283,6 +283,10 @@ impl EventLog for CutLog {
         self.log.of_instance(id).await
     }
 
+    fn health(&self) -> PortResult<()> {
+        self.log.health()
+    }
+
     async fn head(&self) -> PortResult<u64> {
         self.knife.lives().await;
         self.log.head().await
