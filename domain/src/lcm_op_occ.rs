@@ -100,7 +100,7 @@ pub struct VnfLcmOpOcc {
     pub point: Option<ErrorPoint>,
     /// All tries.
     pub tries: Vec<Try>,
-    /// The pods before it.
+    /// The pods that the instance's record named before it: what the NFVO knows.
     pub inventory_before: Vec<Vnfc>,
     /// The plan without its steps, once it is fixed.
     pub plan: Option<Plan>,
@@ -357,7 +357,8 @@ impl VnfLcmOpOcc {
             .clone()
     }
 
-    /// The difference between the pods before and those given, told apart by UID.
+    /// The difference between the recorded pods and those given, told apart by UID: whoever follows it has the
+    /// record, with the pods that Kubernetes replaced meanwhile.
     #[must_use]
     pub fn changes_to(&self, after: &[Vnfc]) -> Vec<AffectedVnfc> {
         let absent_in = |all: &[Vnfc], one: &Vnfc| !all.iter().any(|v| v.uid == one.uid);

@@ -98,7 +98,7 @@ impl VnfLcmOpOcc {
             Event::GrantRequested { .. } => self.grant_requested = true,
             Event::Granted { grant_id, .. } => self.grant_id = Some(grant_id.clone()),
             Event::ProcessingStarted { at } => self.enter(OperationState::Processing, *at),
-            Event::PlanFixed { plan, .. } => self.plan_fixed(plan),
+            Event::PlanFixed { plan, .. } => self.plan_is(plan, &[]),
             Event::PlanRevised { plan, carried, .. } => self.plan_is(plan, carried),
             Event::PlanRechecked { reopened, .. } => self.rechecked(reopened),
             Event::ErrorPointReached { point, .. } => self.point = Some(*point),
@@ -135,11 +135,13 @@ impl VnfLcmOpOcc {
                 at,
                 problem,
                 residue,
-                ..
+                inventory,
             } => {
                 self.ended_with(*at, problem, OperationState::RolledBack);
                 self.residue.clone_from(residue);
-                self.resource_changes.clear();
+                self.resource_changes = inventory
+                    .as_deref()
+                    .map_or_else(Vec::new, |after| self.changes_to(after));
             }
             Event::CancelRequested { mode, .. } => self.cancel = Some(*mode),
             Event::OperationCancelled { .. } => self.cancel = None,
@@ -158,13 +160,6 @@ impl VnfLcmOpOcc {
             }
             Event::RetryAdvised { reason, .. } => self.advice = Some(reason.clone()),
         }
-    }
-
-    fn plan_fixed(&mut self, plan: &Plan) {
-        if !plan.inventory.is_empty() {
-            self.inventory_before.clone_from(&plan.inventory);
-        }
-        self.plan_is(plan, &[]);
     }
 
     fn rechecked(&mut self, reopened: &[Reopened]) {

@@ -1,5 +1,6 @@
 //! The rules of operations.
 
+mod affected;
 mod cancelling;
 mod hooks;
 mod legality;

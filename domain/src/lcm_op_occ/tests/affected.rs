@@ -1,0 +1,145 @@
+//! Who follows `affectedVnfcs` has the VNFCs that the record has.
+
+use super::*;
+use crate::lcm_op_occ::event::ChangeType;
+use crate::lcm_op_occ::plan::Vnfc;
+use crate::object::Uid;
+use crate::operation::Params;
+use crate::testing::{OpStory, levels};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+/// The VNFCs as an NFVO has them: from what it was told.
+#[derive(Default)]
+struct Follower(BTreeMap<Uid, Vnfc>);
+
+impl Follower {
+    /// Takes over what an operation tells at its end; nothing that it has is added, nothing else removed.
+    #[track_caller]
+    fn hear(&mut self, op: &VnfLcmOpOcc) {
+        for change in &op.resource_changes {
+            let uid = change.vnfc.uid.clone();
+            let as_told = match change.change_type {
+                ChangeType::Removed => self.0.remove(&uid).is_some(),
+                ChangeType::Added => self.0.insert(uid, change.vnfc.clone()).is_none(),
+                ChangeType::Modified => false,
+            };
+            assert!(as_told, "{:?} of {:?}", change.change_type, change.vnfc);
+        }
+    }
+
+    /// It has what a GET of the instance shows.
+    #[track_caller]
+    fn has_the_record_of(&self, world: &World) {
+        let mut record: Vec<_> = world.instance().vnfcs().iter().map(|v| &v.uid).collect();
+        record.sort();
+        assert_eq!(self.0.keys().collect::<Vec<_>>(), record);
+    }
+}
+
+/// Kubernetes replaces a pod of a workload, as after a drain of its node.
+fn replace_pod(world: &mut World, workload: &str) {
+    let pod = world.cluster.thing(workload).and_then(|t| t.pods.first());
+    let Some((_, uid)) = pod.cloned() else { return };
+    let known = world.instance().vnfcs().iter().find(|v| v.uid == uid);
+    if let Some(vnfc) = known.cloned() {
+        world.cluster.perform(&Action::Evict { vnfc });
+    }
+}
+
+#[test]
+fn a_pod_that_was_replaced_before_is_told_by_every_kind_of_operation() {
+    for (kind, mut story) in OpStory::every_kind() {
+        let mut follower = Follower::default();
+        if story.world.instance().instantiated.is_some() {
+            follower.hear(story.world.op());
+        }
+        follower.has_the_record_of(&story.world);
+        replace_pod(&mut story.world, "Deployment/web");
+        let story = story.completed();
+        assert_eq!(story.state(), OperationState::Completed, "{kind}");
+        follower.hear(story.op());
+        follower.has_the_record_of(&story.world);
+    }
+}
+
+#[test]
+fn a_rollback_that_touched_pods_tells_those_that_there_are_after_it() {
+    for (kind, mut story) in OpStory::every_kind() {
+        if kind == "MODIFY_INFO" {
+            continue;
+        }
+        let mut follower = Follower::default();
+        if story.world.instance().instantiated.is_some() {
+            follower.hear(story.world.op());
+        }
+        replace_pod(&mut story.world, "Deployment/web");
+        let story = story.failed_at(ErrorPoint::VnfConfigEnd).rolled_back();
+        assert_eq!(story.state(), OperationState::RolledBack, "{kind}");
+        follower.hear(story.op());
+        follower.has_the_record_of(&story.world);
+    }
+}
+
+fn params(kind: u8, world: &World) -> Params {
+    match kind {
+        0 => Params::Scale {
+            levels: levels(4),
+            aspect_id: "web".into(),
+            out: true,
+        },
+        1 => Params::ScaleToLevel { levels: levels(1) },
+        2 => Params::Heal {
+            vnfcs: Vec::new(),
+            cause: None,
+        },
+        3 => Params::Heal {
+            vnfcs: world.instance().vnfcs()[..1]
+                .iter()
+                .map(|v| v.id.clone())
+                .collect(),
+            cause: None,
+        },
+        _ => Params::Terminate {
+            forceful: true,
+            graceful_timeout_s: None,
+        },
+    }
+}
+
+/// A pod that is replaced before the operation, its kind, and whether it fails and is rolled back.
+fn a_turn() -> impl Strategy<Value = (u8, u8, bool)> {
+    (0u8..3, 0u8..5, any::<bool>())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn all_that_is_told_adds_up_to_the_record(turns in prop::collection::vec(a_turn(), 1..8)) {
+        let mut world = World::instantiated();
+        let mut follower = Follower::default();
+        follower.hear(world.op());
+        for (replaced, kind, fails) in turns {
+            if world.instance().instantiated.is_none() {
+                break;
+            }
+            match replaced {
+                0 => replace_pod(&mut world, "Deployment/web"),
+                1 => replace_pod(&mut world, "StatefulSet/db"),
+                _ => {}
+            }
+            let params = params(kind, &world);
+            world.begin(params).expect("nothing is running");
+            if fails {
+                world.go_until(crate::testing::at_point(ErrorPoint::VnfConfigEnd));
+                world.fail_here("made to fail");
+                world.rollback().expect("it failed");
+            }
+            world.go_on();
+            prop_assert!(world.op().state.is_final());
+            follower.hear(world.op());
+            follower.has_the_record_of(&world);
+        }
+    }
+}
