@@ -58,6 +58,9 @@ pub struct StepLog {
     pub in_effect: bool,
     /// Its intent was recorded at any time.
     pub touched: bool,
+    /// A rollback has asked for the deletion of what it made, and has not seen it gone.
+    #[serde(default)]
+    pub leaving: bool,
 }
 
 /// An undo step and how far it is.
@@ -219,7 +222,7 @@ impl VnfLcmOpOcc {
         self.steps
             .iter()
             .enumerate()
-            .filter(|(index, log)| log.in_effect && !self.was_refused(*index))
+            .filter(|(index, log)| log.leaving || log.in_effect && !self.was_refused(*index))
             .filter_map(|(_, log)| match &log.step.action {
                 Action::Apply {
                     object, manifest, ..
@@ -295,7 +298,7 @@ impl VnfLcmOpOcc {
         }
         self.steps
             .iter()
-            .filter(|log| log.step.undo == Undo::Delete && !log.in_effect)
+            .filter(|log| log.step.undo == Undo::Delete && !log.in_effect && !log.leaving)
             .filter_map(|log| log.step.action.object())
             .filter(|object| !self.was_found(object))
             .cloned()

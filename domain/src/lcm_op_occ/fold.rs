@@ -233,6 +233,7 @@ impl VnfLcmOpOcc {
                         state: StepState::Open,
                         in_effect: false,
                         touched: false,
+                        leaving: false,
                     },
                     |before| carry(before, step),
                 )
@@ -321,12 +322,17 @@ impl VnfLcmOpOcc {
         if matches!(done.step.action, Action::RemoveHookJobs { .. }) {
             self.rollback_jobs.clear();
         }
+        let done = done.clone();
+        if matches!(outcome, Outcome::Gone { .. } | Outcome::Verified) {
+            self.steps.iter_mut().for_each(|log| log.leaving = false);
+        }
         let Some(step) = done.undoes else { return };
         let object = done.step.action.object().cloned();
         self.in_doubt.remove(&step);
         self.with_step(step, |log| {
             log.state = StepState::Open;
             log.in_effect = false;
+            log.leaving = matches!(outcome, Outcome::Deleted { was_absent: false });
         });
         match outcome {
             Outcome::Applied { uid, .. } => {

@@ -111,6 +111,7 @@ fn step_of((index, log): (usize, &StepLog)) -> StepDto {
         state,
         in_effect: _,
         touched: _,
+        leaving: _,
     } = log;
     let (state, problem) = state_of(state);
     StepDto {

@@ -1,6 +1,7 @@
 //! What operations leave in the cluster, and what the record knows of it.
 
 use super::*;
+use crate::lcm_op_occ::UndoLog;
 use crate::lcm_op_occ::plan::{Action, StepState};
 use crate::operation::{ErrorPoint, Leftovers, OperationState};
 use crate::testing::{at_point, instance};
@@ -95,10 +96,40 @@ fn a_partly_undone_instantiate_leaves_what_is_not_undone() {
     world.rollback().unwrap();
     world.go_on();
     world.fail().unwrap();
-    assert_eq!(left(&world), ["ConfigMap/config", "Service/web"]);
+    assert_eq!(left(&world), ALL, "nothing was seen gone yet");
     world.run(terminate());
     assert_eq!(world.cluster.names(), Vec::<String>::new());
     assert!(world.delete().is_ok());
+}
+
+#[test]
+fn what_a_halted_rollback_has_asked_to_delete_is_left_until_it_is_seen_gone() {
+    let halted = |wait: &str| {
+        let mut world = World::new();
+        world.begin(instantiate_params(2)).unwrap();
+        world.go_until(at_point(ErrorPoint::PostVimControl));
+        world.fail_here("broken");
+        world.rollback().unwrap();
+        world.go_until(|op| {
+            let awaits = |log: &UndoLog| log.undo.step.action.kind() == wait;
+            op.undo
+                .iter()
+                .any(|log| awaits(log) && log.state != StepState::Open)
+        });
+        world.fail_here("held by finalizers");
+        world.fail().unwrap();
+        world
+    };
+    let world = halted("await-gone");
+    assert_eq!(left(&world), ALL);
+    assert!(
+        world
+            .clone()
+            .delete()
+            .unwrap_err()
+            .contains("ConfigMap/config")
+    );
+    assert_eq!(left(&halted("verify")), Vec::<String>::new());
 }
 
 #[test]
