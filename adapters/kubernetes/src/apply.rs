@@ -14,6 +14,7 @@ use crate::client::{Answer, Call, Session, media};
 use crate::delete;
 use crate::discovery::{Located, encode};
 use crate::errors::{CallError, Halt, Refusal, Try};
+use crate::gone;
 use crate::json;
 use crate::managed_fields;
 use crate::marks;
@@ -87,11 +88,8 @@ pub(crate) async fn apply(session: &Session, scope: &Scope, wanted: &Wanted<'_>)
     };
     let name = at.object.to_string();
     if json::deleting(&live) {
-        return Err(Halt::call(
-            name,
-            "BeingDeleted",
-            "it is being deleted; it is made again when it is gone",
-        ));
+        let obstacle = gone::before_it_is_made_again(name, &live);
+        return Err(Halt::InTheWay(vec![obstacle]));
     }
     if !marks::written_by_us(scope, &live) {
         if is_shared(&at) {

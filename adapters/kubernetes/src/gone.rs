@@ -5,7 +5,7 @@ use crate::client::Session;
 use crate::content;
 use crate::delete::pending;
 use crate::discovery::Located;
-use crate::errors::{CallError, Halt, Try};
+use crate::errors::{CallError, Halt, Try, call};
 use crate::json;
 use crate::marks;
 use crate::roots;
@@ -154,6 +154,16 @@ async fn one(
     Ok(())
 }
 
+/// What keeps an object from being made again: it is being deleted, or finalizers hold it. They are named.
+pub(crate) fn before_it_is_made_again(object: String, live: &Value) -> Obstacle {
+    let left = leaving(live);
+    if left.reason == "Finalizers" {
+        return Obstacle { object, ..left };
+    }
+    let message = "it is being deleted; it is made again when it is gone";
+    call(object, "BeingDeleted", message)
+}
+
 /// What an object on its way out waits for.
 fn leaving(live: &Value) -> Obstacle {
     let kind = json::text(live, "/kind");
@@ -255,6 +265,27 @@ mod tests {
         assert_eq!(object(json!(["foregroundDeletion"])).reason, "Deleting");
         let held = object(json!(["example.com/hold", "foregroundDeletion"]));
         assert_eq!(held.reason, "Finalizers");
+        assert!(
+            held.message.ends_with(": example.com/hold"),
+            "{}",
+            held.message
+        );
+    }
+
+    #[test]
+    fn what_is_made_again_waits_for_the_end_of_the_old_one_or_for_its_finalizers() {
+        let wait = |finalizers: Value| {
+            let live =
+                json!({"kind": "ConfigMap", "metadata": {"name": "c", "finalizers": finalizers}});
+            before_it_is_made_again("ConfigMap/c".into(), &live)
+        };
+        assert_eq!(wait(json!([])).reason, "BeingDeleted");
+        assert_eq!(wait(json!(["foregroundDeletion"])).reason, "BeingDeleted");
+        let held = wait(json!(["example.com/hold"]));
+        assert_eq!(
+            (held.reason.as_str(), held.object.as_str()),
+            ("Finalizers", "ConfigMap/c")
+        );
         assert!(
             held.message.ends_with(": example.com/hold"),
             "{}",

@@ -240,7 +240,12 @@ pub async fn an_object_being_deleted_is_waited_for(bench: Bench) {
         .await;
     let plain = config_map("cfg", "a");
     let told = bench.refused(&bench.apply(&plain)).await;
-    assert_eq!(told[0].reason, "BeingDeleted");
+    assert_eq!(told[0].reason, "Finalizers");
+    assert!(
+        told[0].message.contains("example.com/hold"),
+        "{}",
+        told[0].message
+    );
     bench
         .patch(
             &bench.path("configmaps", "cfg"),
