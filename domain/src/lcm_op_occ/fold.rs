@@ -187,11 +187,23 @@ impl VnfLcmOpOcc {
     }
 
     fn rolls_back(&mut self, at: Timestamp, undo: &[UndoStep]) {
-        let open = |undo: &UndoStep| UndoLog {
-            undo: undo.clone(),
-            state: StepState::Open,
+        let before = std::mem::take(&mut self.undo);
+        // A hook that is done is done, also when its Job was removed before that rollback broke.
+        let state = |now: &UndoStep| {
+            let hook = before.iter().find(|log| {
+                matches!(log.undo.step.action, Action::RunHook { .. })
+                    && matches!(log.state, StepState::Done { .. })
+                    && log.undo.step.action.object() == now.step.action.object()
+            });
+            hook.map_or(StepState::Open, |log| log.state.clone())
         };
-        self.undo = undo.iter().map(open).collect();
+        self.undo = undo
+            .iter()
+            .map(|undo| UndoLog {
+                undo: undo.clone(),
+                state: state(undo),
+            })
+            .collect();
         self.undo_in_doubt.clear();
         self.enter(OperationState::RollingBack, at);
     }

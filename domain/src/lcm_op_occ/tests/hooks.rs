@@ -283,6 +283,33 @@ fn a_rollback_that_goes_on_does_not_run_its_hooks_again_and_one_of_a_further_try
 }
 
 #[test]
+fn a_rollback_that_broke_after_it_removed_its_jobs_runs_no_hook_again() {
+    let mut story = failing("two").rolling_back();
+    let removal = story.op().undo.last().unwrap().undo.step.action.clone();
+    assert_eq!(removal.kind(), "remove-hook-jobs");
+    let call = format!("{} {}", removal.kind(), removal.subject());
+    let hooks = ["instantiate_rollback_start", "instantiate_rollback_end"];
+    let begun = |story: &OpStory| {
+        let all = ran(story);
+        let of_rollback = |one: &&String| hooks.iter().any(|hook| one.starts_with(hook));
+        all.iter().filter(of_rollback).count()
+    };
+    for _ in 0..2 {
+        story.world.cluster.refuse(&call, "call", "Forbidden", 100);
+        story.world.go_on();
+        assert_eq!(story.state(), OperationState::FailedTemp);
+        assert_eq!(begun(&story), 3);
+        let things = &mut story.world.cluster.things;
+        things.retain(|thing| thing.object.kind != "Job");
+        story.world.cluster.heed();
+        story = story.rolling_back();
+    }
+    story.world.go_on();
+    assert_eq!(story.state(), OperationState::RolledBack);
+    assert_eq!(begun(&story), 3);
+}
+
+#[test]
 fn a_cancel_while_a_hook_runs_leaves_its_job_and_a_retry_goes_on_with_it() {
     for mode in [CancelMode::Graceful, CancelMode::Forceful] {
         let mut story = with_hooks().until(|op| op.plan.is_some());
