@@ -68,6 +68,9 @@ pub(super) fn change(
         let before = known.iter().find(|old| old.object.is(&found.object));
         if let Some(before) = before.filter(|_| is_left_alone(&plan, found, vdus)) {
             plan.objects.push(before.clone());
+            let set = replicas_in_doubt(inputs, found, manifest, levels, wave + 2);
+            ready.extend(set.iter().map(|_| found.object.clone()));
+            plan.steps.extend(set);
             continue;
         }
         refuse_loss(found)?;
