@@ -73,6 +73,17 @@ pub fn belongs_in_blob(body: &Value) -> bool {
     body["kind"] == "Secret" || body.to_string().len() > INLINE_LIMIT
 }
 
+/// Takes out of the manifest of a Job what would let it remove itself (`ttlSecondsAfterFinished`): it could be gone
+/// before its end was seen, and would be made and run again.
+pub fn let_job_stay(manifest: &mut Value) {
+    if manifest["kind"] != "Job" {
+        return;
+    }
+    if let Some(spec) = manifest.get_mut("spec").and_then(Value::as_object_mut) {
+        spec.remove("ttlSecondsAfterFinished");
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -87,6 +98,21 @@ mod tests {
         assert!(!belongs_in_blob(
             &json!({"kind": "ConfigMap", "data": {"a": "x"}})
         ));
+    }
+
+    #[test]
+    fn a_job_does_not_remove_itself_and_nothing_else_is_changed() {
+        let with = |kind: &str, rest: Value| json!({"kind": kind, "spec": rest});
+        let mut job = with(
+            "Job",
+            json!({"ttlSecondsAfterFinished": 1, "backoffLimit": 2}),
+        );
+        let_job_stay(&mut job);
+        assert_eq!(job, with("Job", json!({"backoffLimit": 2})));
+        let other = with("Example", json!({"ttlSecondsAfterFinished": 1}));
+        let mut same = other.clone();
+        let_job_stay(&mut same);
+        assert_eq!(same, other);
     }
 
     #[test]

@@ -3,17 +3,20 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use cairn_domain::object::let_job_stay;
 use cairn_domain::ports;
+use cairn_domain::vnfd::Vnfd;
 use serde_json::Value;
 
 use crate::error::{ErrorKind, PackageError, quoted};
 use crate::source::Source;
+use crate::vnfd;
 use crate::yaml::{Kind, Node};
 
 /// Folder whose manifests are taken where a request names none.
 pub(crate) const FOLDER: &str = "Files/kubernetes/";
 
-/// One Kubernetes object of a package, as its author wrote it.
+/// One Kubernetes object of a package, as its author wrote it; but no Job removes itself.
 ///
 /// `Debug` shows where it stands and what it is, never its content: it may be a Secret.
 #[derive(Clone, PartialEq)]
@@ -85,6 +88,17 @@ impl Manifest {
             "StatefulSet",
         ];
         KINDS.contains(&self.kind()) || self.value.pointer("/spec/template/spec").is_some()
+    }
+
+    /// Whether this is a workload whose number of pods is set.
+    fn is_scaled(&self) -> bool {
+        const KINDS: [&str; 4] = [
+            "Deployment",
+            "ReplicaSet",
+            "ReplicationController",
+            "StatefulSet",
+        ];
+        KINDS.contains(&self.kind())
     }
 
     fn text(&self, pointer: &str) -> &str {
@@ -222,6 +236,7 @@ impl Place<'_> {
         }
         let mut value = node.to_json();
         drop_empty_namespace(&mut value);
+        let_job_stay(&mut value);
         Ok(Manifest {
             file: self.file.to_owned(),
             document: self.document,
@@ -309,6 +324,36 @@ pub(crate) fn check_distinct(manifests: &[Manifest]) -> Result<(), PackageError>
             return Err(PackageError::new(ErrorKind::Manifest, message)
                 .in_file(&manifest.file)
                 .at_line(manifest.line));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses two workloads of one VDU: only one of them would be counted, scaled and healed.
+///
+/// # Errors
+/// [`ErrorKind::Manifest`] naming the VDU and both places.
+pub(crate) fn check_one_for_each_vdu(
+    manifests: &[Manifest],
+    vnfd: &Vnfd,
+) -> Result<(), PackageError> {
+    for (_, vdu, workload) in vnfd::workload_names(vnfd) {
+        let mut of_vdu = manifests
+            .iter()
+            .filter(|manifest| manifest.is_scaled() && manifest.name() == workload);
+        if let (Some(first), Some(second)) = (of_vdu.next(), of_vdu.next()) {
+            let message = format!(
+                "document {}: {} is a second workload of VDU {}; a VDU is one workload, and the other one is {} in {}:{}",
+                second.document + 1,
+                quoted(&second.title()),
+                quoted(vdu),
+                quoted(&first.title()),
+                first.file,
+                first.line
+            );
+            return Err(PackageError::new(ErrorKind::Manifest, message)
+                .in_file(&second.file)
+                .at_line(second.line));
         }
     }
     Ok(())

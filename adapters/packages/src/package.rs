@@ -139,6 +139,7 @@ impl Package {
             }
         };
         manifests::check_distinct(&found)?;
+        manifests::check_one_for_each_vdu(&found, &self.vnfd)?;
         Ok(found)
     }
 

@@ -10,7 +10,7 @@ use super::steps::step;
 use super::{Inputs, Keep};
 use crate::hook::{Hook, ITEM, Items, LABEL, Moment};
 use crate::lcm_op_occ::plan::{Action, Plan, Step, Undo};
-use crate::object::ObjectRef;
+use crate::object::{ObjectRef, let_job_stay};
 use crate::operation::Operation;
 use crate::ports::{Survey, SurveyItem};
 use serde_json::{Map, Value, json};
@@ -158,9 +158,8 @@ fn job(inputs: &Inputs<'_>, hook: &Hook, item: Option<&str>, name: &str) -> Valu
     if let Some(item) = item {
         child(metadata, "annotations").insert(ITEM.into(), item.into());
     }
+    let_job_stay(&mut job);
     let spec = member(&mut job, "spec");
-    // A Job that removes itself could be gone before its end was seen, and would be run again.
-    spec.remove("ttlSecondsAfterFinished");
     let variables = variables(inputs, hook, item);
     let pod = child(child(spec, "template"), "spec");
     for list in ["initContainers", "containers"] {

@@ -176,6 +176,28 @@ fn an_object_that_is_there_twice_is_refused_when_it_is_to_be_made() {
 }
 
 #[test]
+fn a_second_workload_of_a_vdu_is_refused_when_it_is_to_be_made() {
+    let twin = "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: web}\n";
+    let package = csar().with("Files/kubernetes/z.yaml", twin).package();
+    let error = package.manifests(None).unwrap_err().to_string();
+    for says in [
+        "z.yaml:1",
+        "StatefulSet/web",
+        "Deployment/web",
+        "one workload",
+    ] {
+        assert!(error.contains(says), "{error}");
+    }
+    assert!(package.manifests(Some(&[DEPLOYMENT.to_owned()])).is_ok());
+    // What makes no pods of the VDU may have its name.
+    let job = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: web}\nspec: {ttlSecondsAfterFinished: 1}\n";
+    let package = csar().with("Files/kubernetes/z.yaml", job).package();
+    let found = package.manifests(None).unwrap();
+    let job = found.iter().find(|one| one.kind() == "Job").unwrap();
+    assert_eq!(job.value["spec"], serde_json::json!({}));
+}
+
+#[test]
 fn a_request_may_list_any_file_in_any_order() {
     let package = csar()
         .with(OTHER, object("ConfigMap", "c"))
