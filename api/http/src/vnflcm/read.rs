@@ -1,7 +1,7 @@
 //! GET of one resource: `vnf_instances/{…}` (SOL003 5.4.3.3.2), `vnf_lcm_op_occs/{…}` (5.4.13.3.2),
 //! `subscriptions/{…}` (5.4.19.3.2).
 
-use axum::extract::{Path, State};
+use axum::extract::{Path, RawQuery, State};
 use axum::http::header;
 use cairn_api_types::lccn_subscription::LccnSubscriptionDto;
 use cairn_api_types::vnf_instance::VnfInstanceDto;
@@ -17,8 +17,17 @@ use crate::answer::{Answer, insert, ok};
 use crate::app::{App, tenant};
 use crate::headers::{etag, http_date};
 use crate::problem::ApiError;
+use crate::query::Query;
 
-pub(super) async fn vnf_instance(State(app): State<App>, Path(id): Path<String>) -> Answer {
+/// Selectors and filters are for lists (SOL013 5.2, 5.3).
+const NO_PARAMETERS: &[&str] = &[];
+
+pub(super) async fn vnf_instance(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    RawQuery(query): RawQuery,
+) -> Answer {
+    Query::parse(query.as_deref(), NO_PARAMETERS)?;
     let row = instance_row(&app, &instance_id(&id)?).await?;
     let mut response = ok(&VnfInstanceDto::of(&row.state, &app.settings.public_url));
     let headers = response.headers_mut();
@@ -31,11 +40,21 @@ pub(super) async fn vnf_instance(State(app): State<App>, Path(id): Path<String>)
     Ok(response)
 }
 
-pub(super) async fn vnf_lcm_op_occ(State(app): State<App>, Path(id): Path<String>) -> Answer {
+pub(super) async fn vnf_lcm_op_occ(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    RawQuery(query): RawQuery,
+) -> Answer {
+    Query::parse(query.as_deref(), NO_PARAMETERS)?;
     op_occ(&app, &id).await
 }
 
-pub(super) async fn subscription(State(app): State<App>, Path(id): Path<String>) -> Answer {
+pub(super) async fn subscription(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    RawQuery(query): RawQuery,
+) -> Answer {
+    Query::parse(query.as_deref(), NO_PARAMETERS)?;
     let row = subscription_row(&app, &id).await?;
     Ok(ok(&LccnSubscriptionDto::of(
         &row.state,

@@ -144,6 +144,17 @@ async fn what_is_wrong_with_a_query_is_told() {
             .await
             .is_problem(400, says);
     }
+    // One resource has no parameters at all.
+    for path in [
+        format!("{INSTANCES}/{}?fields=id", server.fakes.instance_id()),
+        "/vnflcm/v2/vnf_lcm_op_occs/x?exclude_default".to_owned(),
+        "/vnflcm/v2/subscriptions/s-1?foo=1".to_owned(),
+    ] {
+        server
+            .get(&path)
+            .await
+            .is_problem(400, "is not a query parameter here");
+    }
     server
         .get("/vnflcm/v2/subscriptions?all_fields")
         .await
