@@ -1,12 +1,11 @@
 //! What the program stands on fails: the database is cut off in mid-append, restarted; the clock jumps; replicas
 //! come and die. An operation goes on when it can, and nothing happens twice.
 
+mod clocks;
+
 use crate::operations::instantiate;
 use axum::http::Method;
-use cairn::edge::SystemClock;
 use cairn_db::testing::TestDatabase;
-use cairn_domain::ports::Clock;
-use cairn_domain::time::Timestamp;
 use cairn_tests::child::Served;
 use cairn_tests::client::{Client, SOON, Sent};
 use cairn_tests::package::{PackageBuilder, package};
@@ -14,16 +13,13 @@ use cairn_tests::place::Place;
 use cairn_tests::receiver::Receiver;
 use cairn_tests::until::until;
 use cairn_tests::wire::Wire;
-use cairn_tests::world::{Conditions, Ground, Kind, World};
+use cairn_tests::world::{Ground, Kind, World};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
-
-const HOUR_MS: i64 = 60 * 60 * 1000;
 
 fn small() -> PackageBuilder {
     package()
@@ -301,87 +297,6 @@ async fn a_postgresql_that_is_killed_and_started_again_has_lost_nothing() {
     let out = json!({"type": "SCALE_OUT", "aspectId": "web_aspect"});
     world.complete(&id, "scale", &out).await;
     world.end().await;
-}
-
-/// The time of this machine and a little more, or less.
-#[derive(Clone, Default)]
-struct Jumping(Arc<AtomicI64>);
-
-impl Jumping {
-    fn jump(&self, ms: i64) {
-        self.0.fetch_add(ms, Ordering::SeqCst);
-    }
-}
-
-impl Clock for Jumping {
-    fn now(&self) -> Timestamp {
-        Timestamp::from_millis(SystemClock.now().as_millis() + self.0.load(Ordering::SeqCst))
-    }
-}
-
-/// Jumps while an operation is held at each of some points; another replica looks on.
-async fn jumps(by: i64) {
-    let Some(ground) = on_postgres().await else {
-        return;
-    };
-    let clock = Jumping::default();
-    let conditions = Conditions {
-        clock: Arc::new(clock.clone()),
-        ..Conditions::default()
-    };
-    let world = World::under(ground.clone(), conditions, |_| {}).await;
-    let receiver = Receiver::start().await;
-    let subscription = json!({"callbackUri": receiver.uri()});
-    world
-        .post("/vnflcm/v2/subscriptions", &subscription)
-        .await
-        .is(201);
-    // The first notification has to be sent again, at a time that the clock names.
-    receiver.answer_next(&[503]);
-    let (id, op) = waiting(&world).await;
-    let owner = world.op(&op).await["owner"].clone();
-    let other = World::on(ground.clone()).await;
-    clock.jump(by);
-    // The other replica has swept when it has carried out something of its own.
-    let vnfd = other.onboard(&package().config_map("other")).await;
-    let its = other.create(&vnfd).await;
-    other
-        .complete(&its, "instantiate", &instantiate(&other))
-        .await;
-    let seen = world.op(&op).await;
-    if seen["operationState"] == "PROCESSING" {
-        assert_eq!(seen["owner"], owner, "the lease is not touched");
-    }
-    ends(&world, &op, "COMPLETED").await;
-    let history = world.history(&id).await;
-    is_told_once(&history);
-    is_made_once(&ground);
-    let mine = |told: &Value| told["vnfInstanceId"] == id;
-    let states = until(SOON, "the notifications of the operation", || async {
-        let told: Vec<Value> = receiver.accepted().into_iter().filter(mine).collect();
-        let last = told.last().map(|one| one["operationState"].clone());
-        if last == Some(json!("COMPLETED")) {
-            Ok(told)
-        } else {
-            Err(told)
-        }
-    })
-    .await;
-    let states: Vec<&str> = states
-        .iter()
-        .filter_map(|one| one["operationState"].as_str())
-        .collect();
-    assert_eq!(states, ["STARTING", "PROCESSING", "COMPLETED"]);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_clock_that_jumps_forward_moves_no_lease() {
-    jumps(HOUR_MS).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_clock_that_jumps_back_moves_no_lease_and_holds_up_no_notification() {
-    jumps(-HOUR_MS).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

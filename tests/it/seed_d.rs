@@ -6,6 +6,8 @@ mod late;
 mod real;
 mod rows;
 
+pub(crate) use rows::claim;
+
 use crate::operations::instantiate;
 use cairn_tests::package::package;
 use cairn_tests::place::Place;

@@ -95,10 +95,12 @@ impl VnfLcmOpOcc {
         let Some(since) = self.waiting_since(object, class) else {
             return at;
         };
-        match self.wait_pauses.get(&clock_key(object, class)) {
+        let goes_on = match self.wait_pauses.get(&clock_key(object, class)) {
             Some(paused) => since.plus_millis(at.millis_since(*paused)),
             None => since,
-        }
+        };
+        // It may have begun before the clock was set back.
+        goes_on.min(at)
     }
 
     /// Since when an object has been waited on for causes of a class in this try, less its pauses.
