@@ -12,6 +12,8 @@ pub(crate) const OPERATION: &str = "cairn.dev/operation-id";
 pub(crate) const PACKAGE: &str = "cairn.dev/package-digest";
 /// Annotation on a claim that names the operation that removed its `StatefulSet`.
 pub(crate) const REMOVED_BY: &str = "cairn.dev/removed-by";
+/// Annotation on a claim that names the `StatefulSet` whose template made it.
+pub(crate) const STATEFUL_SET: &str = "cairn.dev/stateful-set";
 /// Annotation on a volume that holds the UID of the claim that is being removed.
 pub(crate) const CLAIM: &str = "cairn.dev/removed-claim";
 /// Prefix of all our annotations.

@@ -93,6 +93,7 @@ fn label_templates(scope: &Scope, kind: &Kind, body: &mut Value) {
 /// Claims made from templates carry no owner, so the templates carry our marks. Templates cannot be changed:
 /// what is there already keeps the marks that it has.
 fn mark_claims(scope: &Scope, body: &mut Value, live: Option<&Value>) {
+    let set = json::name(body).to_owned();
     let Some(templates) = body
         .pointer_mut("/spec/volumeClaimTemplates")
         .and_then(Value::as_array_mut)
@@ -104,8 +105,9 @@ fn mark_claims(scope: &Scope, body: &mut Value, live: Option<&Value>) {
         let metadata = member(template, "metadata");
         let Some(live) = live else {
             label(scope, metadata);
-            *member(member(metadata, "annotations"), marks::OPERATION) =
-                json!(scope.operation.as_str());
+            let annotations = member(metadata, "annotations");
+            *member(annotations, marks::OPERATION) = json!(scope.operation.as_str());
+            *member(annotations, marks::STATEFUL_SET) = json!(set);
             continue;
         };
         let known = json::entries(live, "/spec/volumeClaimTemplates")
@@ -117,12 +119,10 @@ fn mark_claims(scope: &Scope, body: &mut Value, live: Option<&Value>) {
             marks::INSTANCE,
             known.and_then(|t| json::label(t, marks::INSTANCE)),
         );
-        set_or_remove(
-            metadata,
-            "annotations",
-            marks::OPERATION,
-            known.and_then(|t| json::annotation(t, marks::OPERATION)),
-        );
+        for mark in [marks::OPERATION, marks::STATEFUL_SET] {
+            let kept = known.and_then(|t| json::annotation(t, mark));
+            set_or_remove(metadata, "annotations", mark, kept);
+        }
     }
 }
 
@@ -190,12 +190,7 @@ pub(crate) fn recorded(live: &Value, manager: &str, keep: Option<&Value>) -> Val
     for name in SERVERS {
         json::remove(&mut body, "/metadata", name);
     }
-    if let Some(annotations) = body
-        .pointer_mut("/metadata/annotations")
-        .and_then(Value::as_object_mut)
-    {
-        annotations.retain(|key, _| !key.starts_with(marks::PREFIX) && key != marks::REVISION);
-    }
+    without_marks(&mut body);
     if deleting
         && let Some(finalizers) = body
             .pointer_mut("/metadata/finalizers")
@@ -204,15 +199,39 @@ pub(crate) fn recorded(live: &Value, manager: &str, keep: Option<&Value>) -> Val
         finalizers.retain(|name| name != "foregroundDeletion");
     }
     for name in ["annotations", "finalizers"] {
-        let pointer = format!("/metadata/{name}");
-        let empty = body
-            .pointer(&pointer)
-            .is_some_and(|v| *v == json!({}) || *v == json!([]));
-        if empty {
-            json::remove(&mut body, "/metadata", name);
-        }
+        remove_if_empty(&mut body, name);
     }
     body
+}
+
+/// Takes off the annotations that we write: the object's own, and those that its claim templates hand down.
+fn without_marks(body: &mut Value) {
+    let templates = body
+        .pointer_mut("/spec/volumeClaimTemplates")
+        .and_then(Value::as_array_mut);
+    for template in templates.into_iter().flatten() {
+        take_off_marks(template);
+        remove_if_empty(template, "annotations");
+    }
+    take_off_marks(body);
+}
+
+fn take_off_marks(object: &mut Value) {
+    if let Some(annotations) = object
+        .pointer_mut("/metadata/annotations")
+        .and_then(Value::as_object_mut)
+    {
+        annotations.retain(|key, _| !key.starts_with(marks::PREFIX) && key != marks::REVISION);
+    }
+}
+
+fn remove_if_empty(object: &mut Value, name: &str) {
+    let empty = object
+        .pointer(&format!("/metadata/{name}"))
+        .is_some_and(|v| *v == json!({}) || *v == json!([]));
+    if empty {
+        json::remove(object, "/metadata", name);
+    }
 }
 
 /// An object with nothing but its identity: applied, it gives up every field of its manager.
@@ -254,6 +273,7 @@ mod tests {
         let made = dressed(&scope(), &at, &set, None);
         let claim = &made["spec"]["volumeClaimTemplates"][0]["metadata"];
         assert_eq!(claim["labels"][marks::INSTANCE], "instance-1");
+        assert_eq!(claim["annotations"][marks::STATEFUL_SET], "s");
         let again = dressed(&scope(), &at, &set, Some(&set));
         assert_eq!(
             again["spec"]["volumeClaimTemplates"],
@@ -284,6 +304,15 @@ mod tests {
             recorded(&live, "cairn-instance-1", None),
             json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "labels": {"a": "b"}},
                 "data": {"x": "y"}})
+        );
+        let template =
+            |metadata: Value| json!({"spec": {"volumeClaimTemplates": [{"metadata": metadata}]}});
+        let live = template(
+            json!({"name": "data", "annotations": {marks::OPERATION: "o", marks::STATEFUL_SET: "s"}}),
+        );
+        assert_eq!(
+            recorded(&live, "cairn-instance-1", None),
+            template(json!({"name": "data"}))
         );
     }
 }

@@ -3,7 +3,8 @@
 //! never taken for one of ours.
 //!
 //! A set that is deleted by the operation that made it (a rollback) takes the claims that this operation's
-//! templates made. Where another operation deletes it, the claims of the set are marked first.
+//! templates made. Where another operation deletes it, the claims of the set are marked first. A claim whose
+//! name fits two sets (`data-web-db-0`: `web-db` or `db`) is told by the mark that names its set.
 
 use crate::client::{Call, Session, media};
 use crate::delete::{by_uid, pending};
@@ -37,15 +38,12 @@ pub(crate) async fn mark(session: &Session, scope: &Scope, set: &Value) -> Try<(
     let claims = claims(session, scope, namespace)
         .await
         .map_err(|e| e.reading("PersistentVolumeClaim"))?;
-    for claim in claims
-        .iter()
-        .filter(|claim| is_of_set(claim, json::name(set)))
-    {
+    for claim in claims.iter().filter(|claim| is_made_for(claim, set)) {
         if json::annotation(claim, marks::REMOVED_BY) == Some(scope.operation.as_str()) {
             continue;
         }
         let patch = json!({"metadata": {"uid": json::uid(claim),
-            "annotations": {marks::REMOVED_BY: scope.operation.as_str()}}});
+            "annotations": {marks::REMOVED_BY: scope.operation.as_str(), marks::STATEFUL_SET: json::name(set)}}});
         let at = at(
             session,
             "PersistentVolumeClaim",
@@ -114,21 +112,43 @@ async fn claims(
         .items)
 }
 
-/// `<template>-<set>-<n>`.
+/// Whether a claim is one of a set that is there: by its mark, else by `<template>-<set>-<n>`.
+fn is_made_for(claim: &Value, set: &Value) -> bool {
+    let name = json::name(set);
+    if let Some(marked) = json::annotation(claim, marks::STATEFUL_SET) {
+        return marked == name;
+    }
+    let Some(stem) = stem(claim) else {
+        return false;
+    };
+    json::entries(set, "/spec/volumeClaimTemplates")
+        .iter()
+        .any(|template| stem == format!("{}-{name}", json::name(template)))
+}
+
+/// Whether a claim is one of a set that is gone: by its mark. Without a mark its name says that it may be; then it
+/// is told of, and never removed.
 fn is_of_set(claim: &Value, set: &str) -> bool {
-    json::name(claim)
-        .rsplit_once('-')
-        .filter(|(_, ordinal)| !ordinal.is_empty() && ordinal.bytes().all(|b| b.is_ascii_digit()))
-        .is_some_and(|(rest, _)| {
-            rest.strip_suffix(set)
-                .is_some_and(|template| template.ends_with('-'))
-        })
+    if let Some(marked) = json::annotation(claim, marks::STATEFUL_SET) {
+        return marked == set;
+    }
+    stem(claim)
+        .and_then(|stem| stem.strip_suffix(set))
+        .is_some_and(|template| template.ends_with('-'))
+}
+
+/// The name of a claim without the ordinal at its end.
+fn stem(claim: &Value) -> Option<&str> {
+    let (stem, ordinal) = json::name(claim).rsplit_once('-')?;
+    let is_ordinal = !ordinal.is_empty() && ordinal.bytes().all(|b| b.is_ascii_digit());
+    is_ordinal.then_some(stem)
 }
 
 fn is_removed_with(scope: &Scope, claim: &Value) -> bool {
-    [marks::OPERATION, marks::REMOVED_BY]
-        .iter()
-        .any(|mark| json::annotation(claim, mark) == Some(scope.operation.as_str()))
+    json::annotation(claim, marks::STATEFUL_SET).is_some()
+        && [marks::OPERATION, marks::REMOVED_BY]
+            .iter()
+            .any(|mark| json::annotation(claim, mark) == Some(scope.operation.as_str()))
 }
 
 async fn remove_claim(session: &Session, scope: &Scope, claim: &Value) -> Try<Vec<Obstacle>> {
@@ -272,13 +292,31 @@ async fn at(
 mod tests {
     use super::*;
 
+    fn claim(name: &str) -> Value {
+        json!({"metadata": {"name": name}})
+    }
+
+    fn marked(name: &str, set: &str) -> Value {
+        json!({"metadata": {"name": name, "annotations": {marks::STATEFUL_SET: set}}})
+    }
+
     #[test]
-    fn claims_are_of_a_set_by_template_set_and_ordinal() {
-        let claim = |name: &str| json!({"metadata": {"name": name}});
+    fn claims_without_a_mark_are_of_a_set_by_template_set_and_ordinal() {
         assert!(is_of_set(&claim("data-db-0"), "db"));
         assert!(is_of_set(&claim("my-data-a-b-11"), "a-b"));
         for other in ["data-db", "data-db-x", "datadb-0", "db-0", "data-other-0"] {
             assert!(!is_of_set(&claim(other), "db"), "{other}");
         }
+    }
+
+    #[test]
+    fn a_name_that_fits_two_sets_is_of_the_one_that_its_mark_names() {
+        let name = "data-web-db-0";
+        assert!(!is_of_set(&marked(name, "web-db"), "db"));
+        assert!(is_of_set(&marked(name, "web-db"), "web-db"));
+        let set = |name: &str| json!({"metadata": {"name": name}, "spec": {"volumeClaimTemplates": [{"metadata": {"name": "data"}}]}});
+        assert!(is_made_for(&claim(name), &set("web-db")));
+        assert!(!is_made_for(&claim(name), &set("db")));
+        assert!(!is_made_for(&marked("data-db-0", "web-db"), &set("db")));
     }
 }

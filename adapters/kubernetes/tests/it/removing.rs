@@ -3,7 +3,7 @@
 use crate::bench::{Bench, uid_of};
 use crate::objects::{config_map, deployment, stateful_set};
 use cairn_domain::ids::VnfLcmOpOccId;
-use cairn_domain::lcm_op_occ::plan::{Action, Outcome, Vnfc};
+use cairn_domain::lcm_op_occ::plan::{Action, Outcome, PreState, Vnfc};
 use cairn_domain::object::{ObjectRef, Uid};
 use cairn_domain::ports::ContainerPlatform as _;
 use serde_json::{Value, json};
@@ -208,6 +208,55 @@ pub async fn volumes_of_a_set_go_only_where_this_operation_made_them(mut bench: 
     assert!(!bench.exists(&claim).await);
     let other = bench.path("persistentvolumeclaims", "data-db-1");
     assert!(bench.exists(&other).await, "not ours");
+    bench.done().await;
+}
+
+pub async fn volumes_of_a_set_whose_name_ends_like_the_removed_one_stay(mut bench: Bench) {
+    let set = |name: &str| {
+        let mut set = stateful_set(name, 1, "cairn.test/web:1");
+        set["spec"]["volumeClaimTemplates"] =
+            json!([{"metadata": {"name": "data"}, "spec": claim_spec()}]);
+        set
+    };
+    let (old, new) = (set("web-db"), set("db"));
+    let first = bench.up(&old).await;
+    next_operation(&mut bench, "op-2");
+    let second = bench.up(&new).await;
+    // The change removes the old set, then is rolled back: its own set goes, with its volumes.
+    remove_set(&bench, &bench.object(&old), &first, false).await;
+    remove_set(&bench, &bench.object(&new), &second, true).await;
+    let claim = |name: &str| bench.path("persistentvolumeclaims", name);
+    assert!(!bench.exists(&claim("data-db-0")).await);
+    let kept = bench.get(&claim("data-web-db-0")).await;
+    assert_eq!(kept["metadata"].get("deletionTimestamp"), None, "{kept}");
+    bench.done().await;
+}
+
+pub async fn a_set_that_is_made_anew_by_another_operation_is_as_before(mut bench: Bench) {
+    let mut set = stateful_set("db", 1, "cairn.test/web:1");
+    set["spec"]["volumeClaimTemplates"] =
+        json!([{"metadata": {"name": "data"}, "spec": claim_spec()}]);
+    let first = bench.up(&set).await;
+    let survey = bench.survey(&crate::bench::items(&[&set])).await;
+    let PreState::Ours { body, .. } = survey.items[0].pre.clone() else {
+        panic!("{:?}", survey.items[0].pre)
+    };
+    next_operation(&mut bench, "op-2");
+    let object = bench.object(&set);
+    remove_set(&bench, &object, &first, false).await;
+    let again = Action::Apply {
+        object: object.clone(),
+        manifest: body.clone(),
+        replicas: None,
+        force_owned: false,
+    };
+    bench.must(&again).await;
+    let verify = Action::Verify {
+        equal: vec![(object, body)],
+        absent: Vec::new(),
+        replicas: Vec::new(),
+    };
+    bench.must(&verify).await;
     bench.done().await;
 }
 
