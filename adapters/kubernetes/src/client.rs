@@ -62,7 +62,7 @@ pub(crate) mod media {
     pub(crate) const MERGE: &str = "application/merge-patch+json";
 }
 
-/// Places in watches that are remembered at most.
+/// Operations whose last look is remembered at most.
 const SEEN: usize = 1024;
 
 /// One call.
@@ -113,8 +113,8 @@ pub(crate) struct Cluster {
     limiter: Limiter,
     pub(crate) kinds: Kinds,
     pub(crate) settings: Settings,
-    /// Resource version of the last look, by operation and namespace.
-    seen: std::sync::Mutex<HashMap<(String, String), String>>,
+    /// Resource version of the last look, by operation and namespace, until a watch begins there.
+    seen: std::sync::Mutex<HashMap<String, HashMap<String, String>>>,
 }
 
 /// A cluster as one operation uses it.
@@ -159,7 +159,7 @@ impl Session {
         }
     }
 
-    /// Notes up to where the operation has seen a namespace.
+    /// Notes up to where the operation's look has seen a namespace.
     pub(crate) fn saw(&self, namespace: &str, resource_version: &str) {
         let mut seen = self
             .cluster
@@ -169,21 +169,20 @@ impl Session {
         if seen.len() >= SEEN {
             seen.clear();
         }
-        seen.insert(
-            (self.operation.clone(), namespace.to_owned()),
-            resource_version.to_owned(),
-        );
+        seen.entry(self.operation.clone())
+            .or_default()
+            .insert(namespace.to_owned(), resource_version.to_owned());
     }
 
-    /// Up to where the operation has seen a namespace.
-    pub(crate) fn seen(&self, namespace: &str) -> Option<String> {
-        let seen = self
+    /// Up to where the operation's last look has seen each namespace. It is told once: a later watch must not be told
+    /// again of what its look did not list.
+    pub(crate) fn take_seen(&self) -> HashMap<String, String> {
+        let mut seen = self
             .cluster
             .seen
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        seen.get(&(self.operation.clone(), namespace.to_owned()))
-            .cloned()
+        seen.remove(&self.operation).unwrap_or_default()
     }
 
     /// Sends a call and reads its whole answer. A 429 is waited out within the settings' patience;

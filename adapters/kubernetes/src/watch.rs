@@ -1,9 +1,9 @@
 //! Waiting for something to happen to the objects of an action: short watches, with the caller's periodic
 //! re-read as the safety net.
 //!
-//! A watch begins where the last look at the namespace was, so that nothing between look and watch is missed.
-//! Events, an expired version (410), or a watch that ends all mean "look again": at once where an event shows what is
-//! waited for, else after a moment in which others may come.
+//! A watch begins where the look before it was, so that nothing between look and watch is missed; where that look
+//! listed nothing, it begins with the present. Events, an expired version (410), or a watch that ends all mean "look
+//! again": at once where an event shows what is waited for, else after a moment in which others may come.
 
 use crate::client::{Call, Session};
 use crate::discovery::{Kind, encode};
@@ -33,6 +33,9 @@ const BLIND: Duration = Duration::from_secs(2);
 
 /// How long further events are let come before the next look, unless one of them is decisive.
 const SWARM: Duration = Duration::from_millis(100);
+
+/// How long is waited after a watch that ended before its time: one that always does must not spin.
+const AGAIN: Duration = Duration::from_millis(250);
 
 /// Events that wait to be heard.
 const QUEUE: usize = 16;
@@ -117,7 +120,7 @@ struct Watched {
 enum News {
     /// Something happened.
     Something,
-    /// What is waited for may have come, or the watch has missed something.
+    /// What is waited for may have come.
     Decisive,
 }
 
@@ -175,6 +178,7 @@ async fn paths(
     action: &Action,
 ) -> Result<Vec<Watched>, CallError> {
     let places = places(session, scope, action).await?;
+    let seen = session.take_seen();
     let mut watched = Vec::with_capacity(places.len());
     for (kind, namespace, names) in places {
         let path = kind.collection(namespace.as_deref());
@@ -184,11 +188,8 @@ async fn paths(
         } else {
             selector(scope)
         };
-        let seen = namespace
-            .as_deref()
-            .and_then(|namespace| session.seen(namespace));
-        let from = match seen {
-            Some(seen) => seen,
+        let from = match namespace.as_ref().and_then(|name| seen.get(name)) {
+            Some(seen) => seen.clone(),
             None => newest(session, &path, &query).await?,
         };
         watched.push(Watched {
@@ -217,19 +218,24 @@ async fn first_event(session: &Session, action: &Action, paths: Vec<Watched>, at
         .collect();
     drop(tell);
     let heard = async {
-        if told.recv().await == Some(News::Something) {
+        match told.recv().await {
+            Some(News::Decisive) => {}
             // Events come in swarms; one look serves them all, unless one says that it is time.
-            let decisive = async { while told.recv().await == Some(News::Something) {} };
-            if tokio::time::timeout(SWARM, decisive).await.is_err() {
-                tracing::trace!("nothing decisive followed");
+            Some(News::Something) => {
+                let decisive = async { while told.recv().await == Some(News::Something) {} };
+                if tokio::time::timeout(SWARM, decisive).await.is_err() {
+                    tracing::trace!("nothing decisive followed");
+                }
             }
+            // All watches have ended.
+            None => std::future::pending().await,
         }
     };
     let ended = async {
         while let Some(end) = watches.next().await {
             match end {
-                // Its time is over, or the connection was cut: the caller looks again.
-                Ok(()) => return,
+                // It has missed something: the caller looks again.
+                Ok(()) => return tokio::time::sleep(AGAIN).await,
                 Err(error) => tracing::debug!(%error, "a watch was not possible"),
             }
         }
@@ -241,7 +247,8 @@ async fn first_event(session: &Session, action: &Action, paths: Vec<Watched>, at
     }
 }
 
-/// Tells of each event of a watch, until its end.
+/// Tells of each event of a watch, until its end: its time is over, its version has expired (410), it was cut, or it
+/// says what is no event.
 async fn follow(
     session: &Session,
     action: &Action,
@@ -270,8 +277,10 @@ async fn follow(
             }
             let event: Value = serde_json::from_slice(&line).unwrap_or(Value::Null);
             line.clear();
-            if event["type"] != "BOOKMARK" && tell.send(news(action, &names, &event)).await.is_err()
-            {
+            let Some(news) = news(action, &names, &event) else {
+                return Ok(());
+            };
+            if event["type"] != "BOOKMARK" && tell.send(news).await.is_err() {
                 return Ok(());
             }
         }
@@ -282,7 +291,8 @@ async fn follow(
     Ok(())
 }
 
-fn news(action: &Action, names: &BTreeSet<String>, event: &Value) -> News {
+/// What an event says; nothing if the watch is of no more use.
+fn news(action: &Action, names: &BTreeSet<String>, event: &Value) -> Option<News> {
     let object = &event["object"];
     let is_ours = names.contains(json::name(object));
     let awaits_ready = matches!(action, Action::AwaitReady { .. });
@@ -290,14 +300,14 @@ fn news(action: &Action, names: &BTreeSet<String>, event: &Value) -> News {
         "ADDED" | "MODIFIED" if json::text(object, "/kind") == "EndpointSlice" => true,
         "ADDED" | "MODIFIED" => awaits_ready && is_ours && judge(object) == Readiness::Ready,
         "DELETED" => !awaits_ready && is_ours,
-        // An expired version (410), or what is no event at all.
-        _ => true,
+        "BOOKMARK" => false,
+        _ => return None,
     };
-    if is_decisive {
+    Some(if is_decisive {
         News::Decisive
     } else {
         News::Something
-    }
+    })
 }
 
 async fn next(body: &mut Body) -> Result<Option<bytes::Bytes>, CallError> {

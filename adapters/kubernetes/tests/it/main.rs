@@ -65,12 +65,15 @@ on_both_clusters! {
         a_quota_is_told_with_its_numbers,
         an_image_that_cannot_be_pulled_is_told_in_the_kubelets_words,
         a_watch_ends_when_something_changes,
+        a_watch_does_not_tell_again_what_was_seen,
         a_service_waits_for_an_endpoint_only_where_it_selects_pods;
     removing:
         a_delete_of_another_uid_finds_ours_gone,
         a_pod_is_evicted_unless_a_budget_forbids_it,
         finalizers_are_named_and_stay,
         volumes_of_a_set_go_only_where_this_operation_made_them,
+        a_set_that_is_made_anew_by_another_operation_is_as_before,
+        volumes_of_a_set_whose_name_ends_like_the_removed_one_stay,
         a_volume_that_was_available_is_available_after_a_rollback,
         a_namespace_with_something_foreign_in_it_stays;
 }

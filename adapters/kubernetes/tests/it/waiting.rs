@@ -1,7 +1,7 @@
 //! What a wait is told.
 
 use crate::bench::Bench;
-use crate::objects::{deployment, service, stateful_set};
+use crate::objects::{config_map, deployment, service, stateful_set};
 use cairn_domain::lcm_op_occ::plan::Action;
 use cairn_domain::ports::ContainerPlatform as _;
 use serde_json::json;
@@ -70,6 +70,38 @@ pub async fn a_watch_ends_when_something_changes(bench: Bench) {
     tokio::join!(waits, changes);
     assert!(
         start.elapsed() < Duration::from_secs(10),
+        "{:?}",
+        start.elapsed()
+    );
+    bench.done().await;
+}
+
+pub async fn a_watch_does_not_tell_again_what_was_seen(bench: Bench) {
+    let cfg = config_map("cfg", "a");
+    bench.must(&bench.apply(&cfg)).await;
+    bench.must(&bench.ready(&[&cfg])).await;
+    let path = bench.path("configmaps", "cfg");
+    bench
+        .patch(&path, json!({"metadata": {"labels": {"a": "b"}}}))
+        .await;
+    // The look was at the time before the change: the first wait is told of it, the next one is not.
+    let delete = Action::Delete {
+        object: bench.object(&cfg),
+        uid: None,
+        grace_s: None,
+    };
+    let waits = || bench.platform.changed(&bench.scope, &delete, 3_000);
+    let start = Instant::now();
+    waits().await;
+    assert!(
+        start.elapsed() < Duration::from_secs(2),
+        "{:?}",
+        start.elapsed()
+    );
+    let start = Instant::now();
+    waits().await;
+    assert!(
+        start.elapsed() >= Duration::from_secs(2),
         "{:?}",
         start.elapsed()
     );
