@@ -113,6 +113,46 @@ async fn the_token_of_a_vim_is_rotated_while_an_instance_uses_it() {
     world.delete(path).await.is(204);
 }
 
+/// A PATCH names a VIM from its completion on; one that is gone by then is not named by any record.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_patch_does_not_come_to_name_a_vim_that_was_deleted_meanwhile() {
+    let world = World::simple().await;
+    let path = "/cairn/v1/vims/west";
+    let kube = &world.place().kube;
+    let registration = json!({"vimId": "west", "vimType": "ETSINFV.KUBERNETES.V_1",
+        "interfaceInfo": {"endpoint": kube.server, "ssl_ca_cert": kube.ca_pem},
+        "accessInfo": {"bearer_token": kube.token}});
+    world.post("/cairn/v1/vims", &registration).await.is(201);
+    let vnfd = world.onboard(&package().config_map("a")).await;
+    let id = world.create(&vnfd).await;
+    world
+        .faults(&json!([{"operation": "MODIFY_INFO", "at": {"errorPoint": 1}, "action": "hold", "times": 1}]))
+        .await;
+    let named = json!({"site": {"vimId": "west", "vimType": "ETSINFV.KUBERNETES.V_1"}});
+    let patch = world
+        .begin(&id, "modify", &json!({"vimConnectionInfo": named}))
+        .await;
+    world
+        .op_until(&patch, "to be held", |seen| seen["point"] == 1)
+        .await;
+    world.delete(path).await.is(204);
+    world.faults(&json!([])).await;
+    // Nothing was changed, so there is nothing to go on with or to undo.
+    let refused = world.ends(&patch, "ROLLED_BACK").await;
+    let detail = refused["error"]["detail"].as_str().expect("a detail");
+    assert!(detail.contains("VIM west"), "{detail}");
+    let shown = world.instance(&id).await;
+    assert_eq!(shown.get("vimConnectionInfo"), None, "{shown:#}");
+
+    world.post("/cairn/v1/vims", &registration).await.is(201);
+    world
+        .complete(&id, "modify", &json!({"vimConnectionInfo": named}))
+        .await;
+    let shown = world.instance(&id).await;
+    assert_eq!(shown["vimConnectionInfo"]["site"]["vimId"], "west");
+    assert_eq!(world.delete(path).await.status, 409, "it is named now");
+}
+
 /// On another cluster nothing is missing: it is the wrong place, and that is what is said.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn another_cluster_is_told_before_what_is_missing_there() {

@@ -92,10 +92,11 @@ impl Targets {
         }
     }
 
-    /// The registered VIMs that an instance will name, so that none is deleted while that is written.
-    pub fn relied_on(&self, info: Option<&VnfInfo>) -> Vec<Reliance> {
-        info.into_iter()
-            .flat_map(registered)
+    /// The registered VIMs that an instance begins to name, so that none is deleted while that is written. Those that
+    /// it named before are in use already.
+    pub fn begins_to_rely_on(&self, before: &VnfInfo, after: &VnfInfo) -> Vec<Reliance> {
+        registered(after)
+            .filter(|named| !registered(before).any(|known| known == *named))
             .filter_map(|named| VimId::parse(named).ok())
             .filter(|id| !self.configured.contains(id))
             .map(Reliance::Vim)

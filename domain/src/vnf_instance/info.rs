@@ -77,6 +77,13 @@ impl VnfInfo {
 }
 
 impl VnfInstance {
+    /// The changeable part as an operation finds it after a PATCH with these changes.
+    #[must_use]
+    pub fn info_after(&self, changes: &Map<String, Value>) -> VnfInfo {
+        let (info, overlay) = self.modified(changes);
+        effective(&info, &overlay)
+    }
+
     /// What a PATCH leaves: the changeable part, and the overlay of a halted operation with the patch on top,
     /// so that the new value wins and stays, whatever becomes of the operation.
     pub(super) fn modified(&self, changes: &Map<String, Value>) -> (VnfInfo, Map<String, Value>) {

@@ -44,7 +44,10 @@ impl Executor {
         remember_def_files(&instance, &params, &mut additional);
         self.check_outside(&instance, &params, &additional, &body)
             .await?;
-        let names_vims = body.contains_key("vimConnectionInfo");
+        let changes = match &params {
+            Params::ModifyInfo { changes } => Some(changes.clone()),
+            _ => None,
+        };
         let op = VnfLcmOpOccId::parse(ids.fresh())
             .map_err(|e| CommandError::Port(PortError::Corrupt(e.to_string())))?;
         let start = VnfLcmOpOccCommand::Start {
@@ -58,15 +61,15 @@ impl Executor {
             additional,
             inventory: instance.vnfcs().to_vec(),
         };
+        let before = instance.info_now();
+        let patched = changes.map(|changes| instance.info_after(&changes));
         let mut session = Session::begin(op.clone(), instance, version);
         session.decide(start).map_err(refused)?;
         let accepted = Accepted::Operation(op);
-        // What the record named before is in use already.
-        let after = session
-            .instance()
-            .filter(|_| names_vims)
-            .map(VnfInstance::info_now);
-        let mut relies_on = self.ports.targets.relied_on(after.as_ref());
+        let after = patched.or_else(|| session.instance().map(VnfInstance::info_now));
+        let mut relies_on = after.map_or_else(Vec::new, |after| {
+            self.ports.targets.begins_to_rely_on(&before, &after)
+        });
         if operation == Operation::ChangeVnfpkg {
             relies_on.push(Reliance::Package(product.vnf_pkg_id));
         }

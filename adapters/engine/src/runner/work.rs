@@ -13,6 +13,7 @@ use cairn_domain::ports::{Fault, Lease, PortError, Unit};
 use cairn_domain::problem::Problem;
 use cairn_domain::time::Timestamp;
 use cairn_domain::vnf_instance::{VnfInstance, VnfProduct};
+use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -126,18 +127,7 @@ impl Work {
             Next::Run(steps) | Next::Undo(steps) => {
                 Box::pin(self.run_steps(&op, &instance, &steps)).await?;
             }
-            Next::Complete => {
-                let product = match self.product(&op).await? {
-                    Ok(product) => product,
-                    Err(problem) => {
-                        self.end_try(None, problem).await?;
-                        return Ok(true);
-                    }
-                };
-                let session = session.with_product(product);
-                self.decide(session, Command::Complete { at: self.now() })
-                    .await?;
-            }
+            Next::Complete => self.complete(session, &op, &instance).await?,
             Next::FinishRollback => {
                 self.decide(session, Command::FinishRollback { at: self.now() })
                     .await?;
@@ -342,6 +332,51 @@ impl Work {
             }
         }
         Ok(())
+    }
+
+    /// Completes; where a PATCH begins to name a VIM or a package that is gone since it was accepted, its try ends.
+    async fn complete(
+        &mut self,
+        session: Session,
+        op: &VnfLcmOpOcc,
+        instance: &VnfInstance,
+    ) -> Result<(), Stop> {
+        let product = match self.product(op).await? {
+            Ok(product) => product,
+            Err(problem) => return self.end_try(None, problem).await,
+        };
+        let mut relies_on = Vec::new();
+        if let Params::ModifyInfo { changes } = &op.params {
+            let after = instance.info_after(changes);
+            let named = &after.vim_connection_info;
+            if let Err(problem) = self.check_vims(named).await? {
+                return self.end_try(None, problem).await;
+            }
+            let targets = &self.runner.ports.targets;
+            relies_on = targets.begins_to_rely_on(&instance.info_now(), &after);
+        }
+        let mut session = session.with_product(product);
+        match session.decide(Command::Complete { at: self.now() }) {
+            Ok(()) => {
+                let unit = Unit {
+                    relies_on,
+                    ..Unit::default()
+                };
+                self.write(session, unit).await
+            }
+            Err(refused) => self.late(refused),
+        }
+    }
+
+    async fn check_vims(&self, named: &Map<String, Value>) -> Result<Result<(), Problem>, Stop> {
+        let targets = &self.runner.ports.targets;
+        self.read(|| async {
+            match targets.check(Some(named)).await {
+                Err(PortError::Refused(problem)) => Ok(Err(problem)),
+                checked => checked.map(Ok),
+            }
+        })
+        .await
     }
 
     /// The product that a `MODIFY_INFO` of `vnfdId` leads to. Its package was there when the request came; gone
