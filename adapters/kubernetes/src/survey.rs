@@ -2,6 +2,7 @@
 
 mod autoscalers;
 mod dry_run;
+mod needs;
 mod package;
 mod permissions;
 mod references;
@@ -24,7 +25,6 @@ use cairn_domain::ports::{
 use cairn_domain::waits::Obstacle;
 use futures::StreamExt as _;
 use package::Brought;
-use permissions::Needs;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -84,7 +84,7 @@ async fn look(
     let mut found = locate_items(session, scope, request, &brought, &mut in_the_way).await?;
     let scaled = locate_all(session, scope, request.scaled.iter()).await?;
     let cluster = |e: CallError| e.reading("cluster");
-    let needs = needs(session, scope, request, &found, &scaled)
+    let needs = needs::of(session, scope, request, &found, &scaled)
         .await
         .map_err(cluster)?;
     // None of these waits for what another finds.
@@ -101,7 +101,7 @@ async fn look(
     }
     in_the_way.extend(without);
     in_the_way.extend(refused.map_err(cluster)?);
-    in_the_way.extend(missing(session, scope, &found, &brought, &namespaces).await?);
+    in_the_way.extend(references::missing(session, scope, &found, &brought, &namespaces).await?);
     in_the_way.extend(scalers.map_err(cluster)?);
     in_the_way.extend(found.iter().filter_map(|item| foreign(scope, item)));
     let mut runs = vec![dry_run::DryRun::default(); found.len()];
@@ -315,135 +315,6 @@ async fn read_items(
         .collect()
         .await;
     lives.into_iter().collect()
-}
-
-async fn needs(
-    session: &Session,
-    scope: &Scope,
-    request: &SurveyRequest,
-    found: &[Found<'_>],
-    scaled: &[Located],
-) -> Result<Needs, CallError> {
-    let mut needs = Needs::default();
-    for item in found {
-        let object = &item.at.object;
-        needs.managing(
-            &item.at.kind,
-            object.namespace.as_deref(),
-            &object.to_string(),
-        );
-    }
-    // What is read beside manifests is removed.
-    if !request.skip_dry_run {
-        for (object, _) in &request.reads {
-            if let Some(at) = session.locate(scope, object).await? {
-                let namespace = at.object.namespace.as_deref();
-                needs.managing(&at.kind, namespace, &object.to_string());
-            }
-        }
-    }
-    for at in scaled {
-        needs.scaling(
-            &at.kind,
-            at.object.namespace.as_deref(),
-            &at.object.to_string(),
-        );
-    }
-    // Pods are followed through ReplicaSets, for inventories and for what a wait is told.
-    let seen = [
-        session.builtin("v1", "Pod").await?,
-        session.builtin("apps/v1", "ReplicaSet").await?,
-    ];
-    let running = found
-        .iter()
-        .map(|item| &item.at)
-        .filter(|at| shape::template(&at.kind).is_some())
-        .map(|at| &at.object);
-    let known = request.workloads.iter().map(|(_, workload)| workload);
-    for workload in running.chain(known).chain(&request.scaled) {
-        let namespace = workload.namespace.as_deref().unwrap_or(&scope.namespace);
-        for kind in &seen {
-            needs.watching(kind, Some(namespace), &workload.to_string());
-        }
-        if request.evicts {
-            let [pods, _] = &seen;
-            needs.evicting(pods, Some(namespace), &workload.to_string());
-        }
-    }
-    Ok(needs)
-}
-
-/// References to what neither the cluster nor the package has.
-async fn missing(
-    session: &Session,
-    scope: &Scope,
-    found: &[Found<'_>],
-    brought: &Brought<'_>,
-    namespaces: &Namespaces,
-) -> Result<Vec<Obstacle>, Halt> {
-    let mut missing = Vec::new();
-    let mut known: BTreeMap<ObjectRef, bool> = BTreeMap::new();
-    for item in found {
-        let name = item.at.object.to_string();
-        for needed in references::of(&item.item.manifest, shape::template(&item.at.kind)) {
-            let namespace = item
-                .at
-                .object
-                .namespace
-                .clone()
-                .filter(|_| needed.namespaced);
-            if brought.object(
-                needed.kind,
-                namespace.as_deref(),
-                &needed.name,
-                &scope.namespace,
-            ) {
-                continue;
-            }
-            let object = ObjectRef {
-                api_version: needed.api_version.into(),
-                kind: needed.kind.into(),
-                namespace,
-                name: needed.name.clone(),
-            };
-            if !known.contains_key(&object) {
-                let there = (!needed.namespaced || namespaces.exists(&item.at))
-                    && exists(session, &object)
-                        .await
-                        .map_err(|e| e.reading(&name))?;
-                known.insert(object.clone(), there);
-            }
-            if !known[&object] {
-                let place = object
-                    .namespace
-                    .as_ref()
-                    .map_or_else(String::new, |ns| format!(" in namespace {ns}"));
-                let message = format!(
-                    "it needs {object}{place}, which neither the cluster nor the package has"
-                );
-                missing.push(call(&name, "Missing", message));
-            }
-        }
-    }
-    Ok(missing)
-}
-
-async fn exists(session: &Session, object: &ObjectRef) -> Result<bool, CallError> {
-    let Some(kind) = session.kind(&object.api_version, &object.kind).await? else {
-        return Ok(false);
-    };
-    match session
-        .read(&Located {
-            kind,
-            object: object.clone(),
-        })
-        .await
-    {
-        Ok(live) => Ok(live.is_some()),
-        // What may not be looked at is left to the kubelet, which may.
-        Err(CallError::Refused(refusal)) if refusal.code == 403 => Ok(true),
-        Err(other) => Err(other),
-    }
 }
 
 fn is_ours(scope: &Scope, live: &Value, recorded: Option<&Uid>) -> bool {

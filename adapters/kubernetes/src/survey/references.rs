@@ -1,8 +1,17 @@
 //! What pods need beside their own manifest: `Secret`s, `ConfigMap`s, storage and priority classes.
 
+use super::package::Brought;
+use super::{Found, Namespaces};
+use crate::client::Session;
+use crate::discovery::Located;
+use crate::errors::{CallError, Halt, call};
 use crate::json;
+use crate::shape;
+use cairn_domain::object::ObjectRef;
+use cairn_domain::ports::Scope;
+use cairn_domain::waits::Obstacle;
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Something that must exist.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -107,6 +116,79 @@ fn add(found: &mut BTreeSet<Reference>, name: &str, make: impl FnOnce(&str) -> R
     // Kubernetes makes the root certificate's ConfigMap in each namespace by itself.
     if !name.is_empty() && name != "kube-root-ca.crt" {
         found.insert(make(name));
+    }
+}
+
+/// References to what neither the cluster nor the package has.
+pub(super) async fn missing(
+    session: &Session,
+    scope: &Scope,
+    found: &[Found<'_>],
+    brought: &Brought<'_>,
+    namespaces: &Namespaces,
+) -> Result<Vec<Obstacle>, Halt> {
+    let mut missing = Vec::new();
+    let mut known: BTreeMap<ObjectRef, bool> = BTreeMap::new();
+    for item in found {
+        let name = item.at.object.to_string();
+        for needed in of(&item.item.manifest, shape::template(&item.at.kind)) {
+            let namespace = item
+                .at
+                .object
+                .namespace
+                .clone()
+                .filter(|_| needed.namespaced);
+            if brought.object(
+                needed.kind,
+                namespace.as_deref(),
+                &needed.name,
+                &scope.namespace,
+            ) {
+                continue;
+            }
+            let object = ObjectRef {
+                api_version: needed.api_version.into(),
+                kind: needed.kind.into(),
+                namespace,
+                name: needed.name.clone(),
+            };
+            if !known.contains_key(&object) {
+                let there = (!needed.namespaced || namespaces.exists(&item.at))
+                    && exists(session, &object)
+                        .await
+                        .map_err(|e| e.reading(&name))?;
+                known.insert(object.clone(), there);
+            }
+            if !known[&object] {
+                let place = object
+                    .namespace
+                    .as_ref()
+                    .map_or_else(String::new, |ns| format!(" in namespace {ns}"));
+                let message = format!(
+                    "it needs {object}{place}, which neither the cluster nor the package has"
+                );
+                missing.push(call(&name, "Missing", message));
+            }
+        }
+    }
+    Ok(missing)
+}
+
+async fn exists(session: &Session, object: &ObjectRef) -> Result<bool, CallError> {
+    let Some(kind) = session.kind(&object.api_version, &object.kind).await? else {
+        return Ok(false);
+    };
+    match session
+        .read(&Located {
+            kind,
+            object: object.clone(),
+        })
+        .await
+    {
+        Ok(live) => Ok(live.is_some()),
+        // What may not be looked at is left to the kubelet, which may.
+        Err(CallError::Refused(refusal)) if refusal.code == 403 => Ok(true),
+        Err(other) => Err(other),
     }
 }
 
