@@ -3,6 +3,8 @@
 //! `<operation>_start`, `<operation>_end`, `<operation>_rollback_start` and `<operation>_rollback_end`, at the node
 //! template of the VNF. What a hook's Job must be is checked here, so that no operation finds out.
 
+use std::collections::BTreeSet;
+
 use cairn_domain::clocks::parse_duration_ms;
 use cairn_domain::hook::{Hook, Items, Moment, OPERATIONS, ResultFrom};
 
@@ -43,13 +45,14 @@ pub(crate) fn may_be_job(file: &str) -> bool {
     manifests::is_manifest(file)
 }
 
-/// The hooks of the VNF.
+/// The hooks of the VNF, whose VDUs are `vdus`.
 ///
 /// # Errors
 /// [`ErrorKind::Descriptor`] or [`ErrorKind::Manifest`], with file and line.
 pub(crate) fn read(
     definitions: &Definitions,
     source: &Source<'_>,
+    vdus: &BTreeSet<&str>,
 ) -> Result<Vec<Hook>, PackageError> {
     let Some(vnf) = VnfNode::find(definitions) else {
         return Ok(Vec::new());
@@ -65,7 +68,8 @@ pub(crate) fn read(
             else {
                 continue;
             };
-            let hook = hook(*node, (name, operation, moment), body, by, source)?;
+            let file = file(*node, body, name, by, source)?;
+            let hook = hook((name, operation, moment), body, file, source, vdus)?;
             let twice = hooks
                 .iter()
                 .any(|known| (known.operation.as_str(), known.moment) == (operation, moment));
@@ -79,18 +83,18 @@ pub(crate) fn read(
 }
 
 fn hook(
-    node: Located<'_>,
     (name, operation, moment): (&str, &'static str, Moment),
     body: Located<'_>,
-    by: &str,
+    file: String,
     source: &Source<'_>,
+    vdus: &BTreeSet<&str>,
 ) -> Result<Hook, PackageError> {
-    let file = file(node, body, name, by, source)?;
     let job = job(&file, name, source)?;
     let inputs = Inputs {
         hook: name,
         given: body.get("inputs"),
         body,
+        vdus,
     };
     inputs.must_be_known()?;
     let items = inputs.items()?;
@@ -205,6 +209,8 @@ struct Inputs<'a> {
     hook: &'a str,
     given: Option<Located<'a>>,
     body: Located<'a>,
+    /// The VDUs of the VNFD.
+    vdus: &'a BTreeSet<&'a str>,
 }
 
 impl<'a> Inputs<'a> {
@@ -214,6 +220,10 @@ impl<'a> Inputs<'a> {
 
     fn wrong(&self, input: &str, why: &str) -> PackageError {
         let place = self.get(input).or(self.given).unwrap_or(self.body);
+        self.at(place, input, why)
+    }
+
+    fn at(&self, place: Located<'_>, input: &str, why: &str) -> PackageError {
         place.error(format!("hook {}: input {input} {why}", self.hook))
     }
 
@@ -235,13 +245,56 @@ impl<'a> Inputs<'a> {
         if let Some(items) = stated.node.sequence() {
             return self.listed(items);
         }
-        let vdu = stated.get("vdu").and_then(|vdu| vdu.node.text());
-        match stated.get("per").and_then(|per| per.node.text()) {
-            Some("vdu") => Ok(Items::PerVdu),
-            Some("vnfc") => Ok(Items::PerVnfc {
-                vdu: vdu.map(str::to_owned),
-            }),
+        let per = stated.get("per").and_then(|per| per.node.text());
+        match per {
+            Some("vdu") => {
+                self.only(stated, "items", &["per"])?;
+                Ok(Items::PerVdu)
+            }
+            Some("vnfc") => {
+                self.only(stated, "items", &["per", "vdu"])?;
+                let vdu = stated.get("vdu").map(|vdu| self.vdu(vdu)).transpose()?;
+                Ok(Items::PerVnfc { vdu })
+            }
             Some(_) | None => Err(self.wrong("items", must)),
+        }
+    }
+
+    /// Refuses members of an input that mean nothing: one that is misspelt would be left out in silence.
+    fn only(&self, stated: Located<'a>, input: &str, known: &[&str]) -> Result<(), PackageError> {
+        match stated
+            .members()
+            .find(|(name, _)| !known.contains(&name.as_str()))
+        {
+            Some((name, place)) => {
+                let why = format!(
+                    "has the member {}, which is not known; here it may have {}",
+                    quoted(name),
+                    known.join(" and ")
+                );
+                Err(self.at(place, input, &why))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// A VDU that the VNFD has: for another one the hook would never run.
+    fn vdu(&self, stated: Located<'a>) -> Result<String, PackageError> {
+        match stated.node.text() {
+            Some(vdu) if self.vdus.contains(vdu) => Ok(vdu.to_owned()),
+            other => {
+                let vdus: Vec<&str> = self.vdus.iter().copied().collect();
+                let there = if vdus.is_empty() {
+                    "none".to_owned()
+                } else {
+                    vdus.join(", ")
+                };
+                let why = format!(
+                    "names the VDU {}, which the VNFD does not have; it has {there}",
+                    quoted(other.unwrap_or_default())
+                );
+                Err(self.at(stated, "items", &why))
+            }
         }
     }
 
@@ -298,6 +351,7 @@ impl<'a> Inputs<'a> {
                 Ok(ResultFrom::TerminationMessage)
             }
             Kind::Mapping(_) => {
+                self.only(stated, "result", &["secret"])?;
                 let name = stated.get("secret").and_then(|name| name.node.text());
                 let legal = |name: &&str| name.split('.').all(is_name) && name.len() <= 253;
                 match name.filter(legal) {

@@ -58,7 +58,7 @@ impl Package {
         let definitions = Definitions::read(&entries.definitions, &source)?;
         unsupported::check(&files, &definitions)?;
         let mut vnfd = vnfd::read(&definitions)?;
-        vnfd.hooks = hooks::read(&definitions, &source)?;
+        vnfd.hooks = hooks::read(&definitions, &source, &vdus(&vnfd))?;
         let manifests_by_file = in_folder(&source, &vnfd)?;
         check_workloads(&vnfd, &manifests_by_file, &source)?;
         let definition_files: BTreeSet<_> = definitions
@@ -182,6 +182,11 @@ impl Package {
             None => manifests::read(&path, source),
         }
     }
+}
+
+/// The VDUs of all flavours.
+fn vdus(vnfd: &Vnfd) -> BTreeSet<&str> {
+    vnfd::workload_names(vnfd).map(|(_, vdu, _)| vdu).collect()
 }
 
 /// Whether a path is that of a manifest that a request may list.

@@ -48,7 +48,7 @@ fn names_are_those_of_sol001_and_the_file_may_be_an_artifact() {
     let package = with(
         "scale_start: join\n          scale_to_level_rollback_end: Files/hooks/join.yaml\n          \
          change_current_package_start: {implementation: {primary: join}}\n          \
-         heal_start: {implementation: join, inputs: {items: {per: vnfc, vdu: VDU1}, result: {secret: out}}}\n      \
+         heal_start: {implementation: join, inputs: {items: {per: vnfc, vdu: WEB}, result: {secret: out}}}\n      \
          artifacts: {join: {type: x, file: ../Files/hooks/join.yaml}}",
     );
     let hooks = package.package().vnfd.hooks;
@@ -68,7 +68,7 @@ fn names_are_those_of_sol001_and_the_file_may_be_an_artifact() {
     assert_eq!(
         hooks[1].items,
         Items::PerVnfc {
-            vdu: Some("VDU1".into())
+            vdu: Some("WEB".into())
         }
     );
     assert_eq!(hooks[1].result, ResultFrom::Secret("out".into()));
@@ -115,6 +115,26 @@ fn inputs_that_mean_nothing_are_refused_by_name_and_line() {
         (
             "{result: logs}",
             "result must be termination-message or {secret: NAME}",
+        ),
+        (
+            "{items: {per: vnfc, vdu: WEBB}}",
+            "items names the VDU \"WEBB\", which the VNFD does not have; it has WEB",
+        ),
+        (
+            "{items: {per: vnfc, vdu: [WEB]}}",
+            "items names the VDU \"\", which the VNFD does not have; it has WEB",
+        ),
+        (
+            "{items: {per: vnfc, vnf: WEB}}",
+            "items has the member \"vnf\", which is not known; here it may have per and vdu",
+        ),
+        (
+            "{items: {per: vdu, vdu: WEB}}",
+            "items has the member \"vdu\", which is not known; here it may have per",
+        ),
+        (
+            "{result: {secret: s, key: k}}",
+            "result has the member \"key\", which is not known; here it may have secret",
         ),
         (
             "{result: {secret: s}, register_vim: true}",
