@@ -108,6 +108,19 @@ impl Manifest {
             .unwrap_or_default()
     }
 
+    /// Where it stands, as `file:line`.
+    fn place(&self) -> String {
+        format!("{}:{}", self.file, self.line)
+    }
+
+    fn refused(&self, why: &str) -> PackageError {
+        let (document, title) = (self.document + 1, quoted(&self.title()));
+        let message = format!("document {document}: {title} {why}");
+        PackageError::new(ErrorKind::Manifest, message)
+            .in_file(&self.file)
+            .at_line(self.line)
+    }
+
     /// What tells objects apart: API group, kind, namespace, name. The version is no part of it.
     fn identity(&self) -> (String, String, String, String) {
         let group = self
@@ -303,57 +316,46 @@ fn drop_empty_namespace(value: &mut Value) {
     }
 }
 
-/// Refuses two manifests of one object: which of them is meant cannot be known.
+/// Refuses what cannot be made together: two manifests of one object, for which of them is meant cannot be known; and
+/// two workloads of one VDU, for only one of them would be counted, scaled and healed.
 ///
 /// # Errors
-/// [`ErrorKind::Manifest`] naming the object and both places.
-pub(crate) fn check_distinct(manifests: &[Manifest]) -> Result<(), PackageError> {
+/// [`ErrorKind::Manifest`] naming the object or the VDU, and both places.
+pub(crate) fn check_together(manifests: &[Manifest], vnfd: &Vnfd) -> Result<(), PackageError> {
+    check_distinct(manifests)?;
+    check_one_for_each_vdu(manifests, vnfd)
+}
+
+fn check_distinct(manifests: &[Manifest]) -> Result<(), PackageError> {
     let mut seen: BTreeMap<_, &Manifest> = BTreeMap::new();
     for manifest in manifests {
         if manifest.name().is_empty() {
             continue;
         }
         if let Some(first) = seen.insert(manifest.identity(), manifest) {
-            let message = format!(
-                "document {}: {} is in the package twice; the other one is {}:{}",
-                manifest.document + 1,
-                quoted(&manifest.title()),
-                first.file,
-                first.line
+            let why = format!(
+                "is in the package twice; the other one is {}",
+                first.place()
             );
-            return Err(PackageError::new(ErrorKind::Manifest, message)
-                .in_file(&manifest.file)
-                .at_line(manifest.line));
+            return Err(manifest.refused(&why));
         }
     }
     Ok(())
 }
 
-/// Refuses two workloads of one VDU: only one of them would be counted, scaled and healed.
-///
-/// # Errors
-/// [`ErrorKind::Manifest`] naming the VDU and both places.
-pub(crate) fn check_one_for_each_vdu(
-    manifests: &[Manifest],
-    vnfd: &Vnfd,
-) -> Result<(), PackageError> {
+fn check_one_for_each_vdu(manifests: &[Manifest], vnfd: &Vnfd) -> Result<(), PackageError> {
     for (_, vdu, workload) in vnfd::workload_names(vnfd) {
         let mut of_vdu = manifests
             .iter()
             .filter(|manifest| manifest.is_scaled() && manifest.name() == workload);
         if let (Some(first), Some(second)) = (of_vdu.next(), of_vdu.next()) {
-            let message = format!(
-                "document {}: {} is a second workload of VDU {}; a VDU is one workload, and the other one is {} in {}:{}",
-                second.document + 1,
-                quoted(&second.title()),
+            let why = format!(
+                "is a second workload of VDU {}; a VDU is one workload, and the other one is {} in {}",
                 quoted(vdu),
                 quoted(&first.title()),
-                first.file,
-                first.line
+                first.place()
             );
-            return Err(PackageError::new(ErrorKind::Manifest, message)
-                .in_file(&second.file)
-                .at_line(second.line));
+            return Err(second.refused(&why));
         }
     }
     Ok(())

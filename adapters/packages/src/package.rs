@@ -138,8 +138,7 @@ impl Package {
                 found
             }
         };
-        manifests::check_distinct(&found)?;
-        manifests::check_one_for_each_vdu(&found, &self.vnfd)?;
+        manifests::check_together(&found, &self.vnfd)?;
         Ok(found)
     }
 
@@ -208,7 +207,12 @@ fn in_folder(
         .keys()
         .filter(|path| path.starts_with(manifests::FOLDER) && manifests::is_manifest(path))
         .filter(|path| !is_hook(vnfd, path))
-        .map(|path| Ok((path.clone(), manifests::read(path, source)?)))
+        .map(|path| {
+            let found = manifests::read(path, source)?;
+            // Of several files a request may choose, so that these are looked at when it does.
+            manifests::check_together(&found, vnfd)?;
+            Ok((path.clone(), found))
+        })
         .collect()
 }
 

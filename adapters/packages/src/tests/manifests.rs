@@ -198,6 +198,30 @@ fn a_second_workload_of_a_vdu_is_refused_when_it_is_to_be_made() {
 }
 
 #[test]
+fn what_one_file_holds_twice_is_refused_at_onboarding() {
+    let twice = object("ConfigMap", "c") + "---\n" + &object("ConfigMap", "c");
+    let first = twice.lines().position(|line| line == "---").unwrap() + 2;
+    csar().with(OTHER, twice).is_refused(
+        Manifest,
+        &format!(
+            "{OTHER}:{first}: document 2: \"ConfigMap/c\" is in the package twice; the other one is {OTHER}:1"
+        ),
+    );
+    csar()
+        .appending(
+            DEPLOYMENT,
+            "---\napiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: web}\n",
+        )
+        .is_refused(
+            Manifest,
+            &format!(
+                "{DEPLOYMENT}:7: document 2: \"StatefulSet/web\" is a second workload of VDU \"WEB\"; \
+                 a VDU is one workload, and the other one is \"Deployment/web\" in {DEPLOYMENT}:1"
+            ),
+        );
+}
+
+#[test]
 fn a_request_may_list_any_file_in_any_order() {
     let package = csar()
         .with(OTHER, object("ConfigMap", "c"))
