@@ -52,49 +52,51 @@ impl PackageStore {
         }
     }
 
-    /// Replaces a record that is in the state `from`; `false` when it is not there or in another.
+    /// Changes a record as it is now, whose row is locked meanwhile: of two changes at one time none is lost.
     ///
     /// # Errors
     ///
-    /// `Refused` 409 when another ONBOARDED package has its vnfdId; `Unavailable`.
-    pub async fn update(&self, record: &PackageRecord, from: OnboardingState) -> PortResult<bool> {
+    /// `Refused` 404; what `change` refuses; `Refused` 409 when another ONBOARDED package has its vnfdId;
+    /// `Corrupt`, `Unavailable`.
+    pub async fn change(
+        &self,
+        id: &VnfPkgId,
+        change: impl FnOnce(PackageRecord) -> PortResult<PackageRecord> + Send,
+    ) -> PortResult<PackageRecord> {
         let mut tx = self.database.begin().await.map_err(port)?;
-        let changed = change(&mut tx, record, from).await?;
+        let after = change(locked(&mut tx, id).await?)?;
+        replace(&mut tx, &after).await?;
         tx.commit().await.map_err(commit)?;
-        Ok(changed)
+        Ok(after)
     }
 
-    /// Replaces a record that is in the state `from` and keeps its content, both or neither: of two uploads at one
-    /// time the slower one must not put its content under the record of the other. `false` as in
-    /// [`PackageStore::update`].
+    /// Changes a record as [`PackageStore::change`] does, and keeps its content, both or neither: of two uploads at
+    /// one time the slower one must not put its content under the record of the other.
     ///
     /// # Errors
     ///
-    /// `Refused` 413 above 512 MiB, and 409 as in [`PackageStore::update`]; `Unavailable`.
+    /// `Refused` 413 above 512 MiB, and as [`PackageStore::change`].
     pub async fn onboard(
         &self,
-        record: &PackageRecord,
-        from: OnboardingState,
+        id: &VnfPkgId,
         bytes: &[u8],
-    ) -> PortResult<bool> {
+        change: impl FnOnce(PackageRecord) -> PortResult<PackageRecord> + Send,
+    ) -> PortResult<PackageRecord> {
         pieces::check_size(bytes)?;
-        let id = record.id.as_str();
         let mut tx = self.database.begin().await.map_err(port)?;
-        if !change(&mut tx, record, from).await? {
-            tx.rollback().await.map_err(port)?;
-            return Ok(false);
-        }
+        let after = change(locked(&mut tx, id).await?)?;
+        replace(&mut tx, &after).await?;
         tx.execute(
             "DELETE FROM package_chunks WHERE package_id = $1",
-            args![id],
+            args![id.as_str()],
         )
         .await
         .map_err(port)?;
         Pieces::Package
-            .write(&mut tx, &self.sealer, id, bytes)
+            .write(&mut tx, &self.sealer, id.as_str(), bytes)
             .await?;
         tx.commit().await.map_err(commit)?;
-        Ok(true)
+        Ok(after)
     }
 
     /// The content; `None` where there is none.
@@ -175,16 +177,7 @@ impl PackageStore {
     /// `Unavailable`.
     pub async fn delete(&self, id: &VnfPkgId) -> PortResult<()> {
         let mut tx = self.database.begin().await.map_err(port)?;
-        let lock = tx.dialect().for_update();
-        let row = tx
-            .fetch_optional(
-                &format!("SELECT record FROM packages WHERE id = $1{lock}"),
-                args![id.as_str()],
-            )
-            .await
-            .map_err(port)?
-            .ok_or_else(|| refused(404, &format!("there is no package {id}")))?;
-        if read(&row)?.enabled {
+        if locked(&mut tx, id).await?.enabled {
             return Err(refused(
                 409,
                 &format!("package {id} is ENABLED; disable it first"),
@@ -205,23 +198,34 @@ impl PackageStore {
     }
 }
 
-/// Replaces a record that is in the state `from`, and so locks its row until the transaction ends.
-async fn change(tx: &mut Tx, record: &PackageRecord, from: OnboardingState) -> PortResult<bool> {
-    let changed = tx
+/// A record, whose row is locked until the transaction ends.
+async fn locked(tx: &mut Tx, id: &VnfPkgId) -> PortResult<PackageRecord> {
+    let lock = tx.dialect().for_update();
+    let row = tx
+        .fetch_optional(
+            &format!("SELECT record FROM packages WHERE id = $1{lock}"),
+            args![id.as_str()],
+        )
+        .await
+        .map_err(port)?
+        .ok_or_else(|| refused(404, &format!("there is no package {id}")))?;
+    read(&row)
+}
+
+async fn replace(tx: &mut Tx, record: &PackageRecord) -> PortResult<()> {
+    let replaced = tx
         .execute(
-            "UPDATE packages SET state = $2, vnfd_id = $3, record = $4 \
-             WHERE id = $1 AND state = $5",
+            "UPDATE packages SET state = $2, vnfd_id = $3, record = $4 WHERE id = $1",
             args![
                 record.id.as_str(),
                 state_name(record.onboarding_state),
                 vnfd_id(record),
                 written(record)?,
-                state_name(from),
             ],
         )
         .await;
-    match changed {
-        Ok(changed) => Ok(changed == 1),
+    match replaced {
+        Ok(_) => Ok(()),
         // The one constraint that this statement can violate: one ONBOARDED package for each VNFD.
         Err(DbError::Constraint { .. }) => {
             let id = vnfd_id(record).unwrap_or_default();

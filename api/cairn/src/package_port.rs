@@ -78,34 +78,56 @@ impl StoredPackages {
             .ok_or_else(|| refused(404, format!("there is no package {id}")))
     }
 
-    async fn must_change(&self, record: &PackageRecord, from: OnboardingState) -> PortResult<()> {
-        if self.store.update(record, from).await? {
-            return Ok(());
-        }
-        Err(refused(
-            409,
-            format!(
-                "package {} was changed by somebody else; look again",
-                record.id
-            ),
-        ))
+    /// The record of a package whose upload was refused.
+    async fn fails(&self, id: &VnfPkgId, problem: Problem) -> PortResult<PackageRecord> {
+        self.store
+            .change(id, |now| {
+                takes_content(&now)?;
+                Ok(failed(now, problem))
+            })
+            .await
     }
+}
+
+/// A refused upload may be made again with better content; content that was taken never changes.
+fn takes_content(record: &PackageRecord) -> PortResult<()> {
+    match record.onboarding_state {
+        OnboardingState::Created | OnboardingState::Error => Ok(()),
+        OnboardingState::Processing | OnboardingState::Onboarded => Err(refused(
+            409,
+            format!("package {} has content already", record.id),
+        )),
+    }
+}
+
+/// Enables or disables a package.
+fn switch(record: &mut PackageRecord, enabled: bool) -> PortResult<()> {
+    let id = &record.id;
+    if record.onboarding_state != OnboardingState::Onboarded {
+        return Err(refused(409, format!("package {id} is not ONBOARDED")));
+    }
+    if record.enabled == enabled {
+        let state = if enabled { "ENABLED" } else { "DISABLED" };
+        return Err(refused(409, format!("package {id} is {state} already")));
+    }
+    record.enabled = enabled;
+    Ok(())
 }
 
 fn refused(status: u16, detail: String) -> PortError {
     PortError::Refused(Problem::new(status, detail))
 }
 
-fn failed(record: &PackageRecord, problem: Problem) -> PackageRecord {
+fn failed(record: PackageRecord, problem: Problem) -> PackageRecord {
     PackageRecord {
         onboarding_state: OnboardingState::Error,
         enabled: false,
         failure: Some(problem),
-        ..record.clone()
+        ..record
     }
 }
 
-fn onboarded(record: &PackageRecord, package: &Package) -> PackageRecord {
+fn onboarded(record: PackageRecord, package: &Package) -> PackageRecord {
     PackageRecord {
         onboarding_state: OnboardingState::Onboarded,
         enabled: true,
@@ -113,7 +135,7 @@ fn onboarded(record: &PackageRecord, package: &Package) -> PackageRecord {
         checksum: Some(package.digest.clone()),
         artifacts: package.artifacts.clone(),
         failure: None,
-        ..record.clone()
+        ..record
     }
 }
 
@@ -141,32 +163,19 @@ impl Packages for StoredPackages {
     }
 
     async fn upload(&self, id: &VnfPkgId, csar: Vec<u8>) -> PortResult<PackageRecord> {
-        let before = self.record(id).await?;
-        let from = match before.onboarding_state {
-            // A refused upload may be made again with better content.
-            state @ (OnboardingState::Created | OnboardingState::Error) => state,
-            OnboardingState::Processing | OnboardingState::Onboarded => {
-                return Err(refused(409, format!("package {id} has content already")));
-            }
-        };
+        takes_content(&self.record(id).await?)?;
         let package = match self.parse(csar.clone()).await? {
             Ok(package) => package,
-            Err(why) => {
-                let after = failed(&before, Problem::new(422, why.to_string()));
-                self.must_change(&after, from).await?;
-                return Ok(after);
-            }
+            Err(why) => return self.fails(id, Problem::new(422, why.to_string())).await,
         };
-        let after = onboarded(&before, &package);
-        match self.store.onboard(&after, from, &csar).await {
-            Ok(true) => Ok(after),
-            Ok(false) => Err(refused(409, format!("package {id} has content already"))),
-            Err(PortError::Refused(problem)) => {
-                let after = failed(&before, problem);
-                self.must_change(&after, from).await?;
-                Ok(after)
-            }
-            Err(other) => Err(other),
+        // Reading took a while: the record is looked at again, and what others changed in it meanwhile stays.
+        let kept = self.store.onboard(id, &csar, |now| {
+            takes_content(&now)?;
+            Ok(onboarded(now, &package))
+        });
+        match kept.await {
+            Err(PortError::Refused(problem)) => self.fails(id, problem).await,
+            other => other,
         }
     }
 
@@ -188,19 +197,14 @@ impl Packages for StoredPackages {
         enabled: Option<bool>,
         user_defined_data: &Map<String, Value>,
     ) -> PortResult<()> {
-        let mut record = self.record(id).await?;
-        if let Some(enabled) = enabled {
-            if record.onboarding_state != OnboardingState::Onboarded {
-                return Err(refused(409, format!("package {id} is not ONBOARDED")));
+        let changed = self.store.change(id, |mut record| {
+            if let Some(enabled) = enabled {
+                switch(&mut record, enabled)?;
             }
-            if record.enabled == enabled {
-                let state = if enabled { "ENABLED" } else { "DISABLED" };
-                return Err(refused(409, format!("package {id} is {state} already")));
-            }
-            record.enabled = enabled;
-        }
-        merge_members(&mut record.user_defined_data, user_defined_data);
-        self.must_change(&record, record.onboarding_state).await
+            merge_members(&mut record.user_defined_data, user_defined_data);
+            Ok(record)
+        });
+        changed.await.map(drop)
     }
 
     async fn delete(&self, id: &VnfPkgId) -> PortResult<()> {

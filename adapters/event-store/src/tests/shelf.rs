@@ -1,6 +1,7 @@
 //! Packages and VIMs.
 
 use super::fixture::*;
+use cairn_db::args;
 use cairn_db::testing::databases;
 use cairn_domain::ids::{VimId, VnfPkgId, VnfdId};
 use cairn_domain::ports::{OnboardingState, PackageRecord, PortError, PortResult, Vims};
@@ -62,14 +63,11 @@ async fn a_package_is_kept_changed_and_deleted() {
 
         let content = vec![5; 700_000];
         let done = onboarded("pkg-2");
-        let onboard = async |from, bytes: &[u8]| packages.onboard(&done, from, bytes).await;
-        assert!(!onboard(OnboardingState::Processing, b"x").await.unwrap());
+        let refuses = |_: PackageRecord| Err(PortError::Unavailable("not now".into()));
+        packages.onboard(&id, b"x", refuses).await.unwrap_err();
         assert_eq!(packages.content(&id).await.unwrap(), None);
-        assert!(onboard(OnboardingState::Created, &content).await.unwrap());
-        assert!(
-            !onboard(OnboardingState::Created, &[1; 3000]).await.unwrap(),
-            "it was onboarded meanwhile"
-        );
+        let becomes = packages.onboard(&id, &content, |_| Ok(done.clone()));
+        assert_eq!(becomes.await.unwrap(), done);
         assert!(packages.content(&id).await.unwrap() == Some(content));
         assert_eq!(
             packages
@@ -90,10 +88,13 @@ async fn a_package_is_kept_changed_and_deleted() {
             .create(&record("pkg-3", OnboardingState::Processing))
             .await
             .unwrap();
-        let second = packages
-            .update(&onboarded("pkg-3"), OnboardingState::Processing)
-            .await;
-        assert_eq!(status(second), 409, "one ONBOARDED package for each VNFD");
+        let third = VnfPkgId::parse("pkg-3").unwrap();
+        let second = packages.change(&third, |_| Ok(onboarded("pkg-3")));
+        assert_eq!(
+            status(second.await),
+            409,
+            "one ONBOARDED package for each VNFD"
+        );
         assert_eq!(packages.list().await.unwrap().len(), 2);
 
         test.remove().await;
@@ -111,22 +112,49 @@ async fn an_enabled_package_is_disabled_before_it_is_deleted() {
             ..disabled.clone()
         };
         packages.create(&enabled).await.unwrap();
-        assert!(
-            packages
-                .onboard(&enabled, OnboardingState::Onboarded, b"csar")
-                .await
-                .unwrap()
-        );
+        packages.onboard(&id, b"csar", Ok).await.unwrap();
         assert_eq!(status(packages.delete(&id).await), 409);
-        assert!(
-            packages
-                .update(&disabled, OnboardingState::Onboarded)
-                .await
-                .unwrap()
-        );
+        packages.change(&id, |_| Ok(disabled)).await.unwrap();
         packages.delete(&id).await.unwrap();
         assert_eq!(packages.content(&id).await.unwrap(), None);
         assert_eq!(status(packages.delete(&id).await), 404);
+        assert_eq!(status(packages.change(&id, Ok).await), 404);
+        test.remove().await;
+    }
+}
+
+/// The record with one more entry in its `userDefinedData`.
+fn with(mut record: PackageRecord, key: &str) -> PackageRecord {
+    record.user_defined_data.insert(key.to_owned(), json!(true));
+    record
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_that_another_is_in_the_middle_of_waits_and_builds_on_it() {
+    for test in databases().await {
+        let packages = stores(&test).await.packages;
+        let id = VnfPkgId::parse("pkg-2").unwrap();
+        let new = record("pkg-2", OnboardingState::Created);
+        packages.create(&new).await.unwrap();
+        let database = test.open().await;
+        for (round, (first, second)) in [("a", "b"), ("c", "d")].into_iter().enumerate() {
+            let before = packages.get(&id).await.unwrap().unwrap();
+            let other = serde_json::to_string(&with(before, first)).unwrap();
+            let mut tx = database.begin().await.unwrap();
+            let sql = "UPDATE packages SET record = $2 WHERE id = $1";
+            tx.execute(sql, args![id.as_str(), other]).await.unwrap();
+            let ours = async {
+                let add = |now| Ok(with(now, second));
+                match round {
+                    0 => packages.change(&id, add).await,
+                    _ => packages.onboard(&id, b"csar", add).await,
+                }
+            };
+            let (ours, committed) = tokio::join!(ours, tx.commit());
+            committed.unwrap();
+            let keys = ours.unwrap().user_defined_data;
+            assert!(keys.contains_key(first) && keys.contains_key(second));
+        }
         test.remove().await;
     }
 }
