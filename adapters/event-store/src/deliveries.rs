@@ -100,7 +100,7 @@ impl Deliveries for SqlDeliveries {
         tx.commit().await.map_err(port)
     }
 
-    async fn due(&self, now: Timestamp, limit: u32, lease_ms: u64) -> PortResult<Vec<Delivery>> {
+    async fn due(&self, limit: u32, lease_ms: u64) -> PortResult<Vec<Delivery>> {
         if !self.anything_pending().await? {
             return Ok(Vec::new());
         }
@@ -109,8 +109,8 @@ impl Deliveries for SqlDeliveries {
             cairn_db::Dialect::Postgres => " FOR UPDATE OF d SKIP LOCKED",
             cairn_db::Dialect::Sqlite => "",
         };
-        // Tried or made in what is now the future: the clock was set back since, or was another's, and the pause
-        // says nothing any more.
+        // Tried or made in what is now the future: the clock was set back since, or the one who made it is ahead, and
+        // the pause says nothing any more.
         let rows = self
             .database
             .execute_returning(
@@ -121,14 +121,14 @@ impl Deliveries for SqlDeliveries {
                      free AS (SELECT d.id AS free_id FROM deliveries d JOIN heads \
                      ON d.subscription_id = s AND d.vnf_instance_id = i AND d.position = p \
                      WHERE d.state = 'PENDING' \
-                     AND (COALESCE(d.next_try_at, 0) <= $1 \
-                     OR COALESCE(d.last_tried_at, d.created_at) > $1) \
+                     AND (COALESCE(d.next_try_at, 0) <= {clock} \
+                     OR COALESCE(d.last_tried_at, d.created_at) > {clock}) \
                      AND COALESCE(d.leased_until, 0) <= {clock} \
-                     ORDER BY d.position LIMIT $2{of_d}) \
-                     UPDATE deliveries SET leased_until = {clock} + $3 \
+                     ORDER BY d.position LIMIT $1{of_d}) \
+                     UPDATE deliveries SET leased_until = {clock} + $2 \
                      FROM free WHERE id = free_id RETURNING {COLUMNS}"
                 ),
-                args![now.as_millis(), limit, lease_ms],
+                args![limit, lease_ms],
             )
             .await
             .map_err(port)?;
@@ -138,18 +138,26 @@ impl Deliveries for SqlDeliveries {
     }
 
     async fn record(&self, delivery: &Delivery) -> PortResult<()> {
+        let clock = self.database.dialect().now_ms();
+        let tried = delivery.last_tried_at;
+        let pause = delivery
+            .next_try_at
+            .map(|next| next.as_millis() - tried.unwrap_or(next).as_millis());
         // A process that slept past its lease comes late with a failure; what another has delivered since stays.
         self.database
             .execute(
-                "UPDATE deliveries SET state = $2, tries = $3, last_tried_at = $4, last_answer = $5, \
-                 next_try_at = $6, leased_until = NULL WHERE id = $1 AND state = 'PENDING'",
+                &format!(
+                    "UPDATE deliveries SET state = $2, tries = $3, last_tried_at = {clock} + $4, \
+                     last_answer = $5, next_try_at = {clock} + $6, leased_until = NULL \
+                     WHERE id = $1 AND state = 'PENDING'"
+                ),
                 args![
                     delivery.id.as_str(),
                     state_name(delivery.state),
                     delivery.tries,
-                    delivery.last_tried_at.map(Timestamp::as_millis),
+                    tried.map(|_| 0_i64),
                     delivery.last_answer.map(i64::from),
-                    delivery.next_try_at.map(Timestamp::as_millis),
+                    pause,
                 ],
             )
             .await
@@ -171,18 +179,16 @@ impl Deliveries for SqlDeliveries {
         rows.iter().map(read).collect()
     }
 
-    async fn resend(
-        &self,
-        subscription: &SubscriptionId,
-        id: &DeliveryId,
-        now: Timestamp,
-    ) -> PortResult<bool> {
+    async fn resend(&self, subscription: &SubscriptionId, id: &DeliveryId) -> PortResult<bool> {
+        let clock = self.database.dialect().now_ms();
         let found = self
             .database
             .execute(
-                "UPDATE deliveries SET state = 'PENDING', next_try_at = $3, leased_until = NULL \
-                 WHERE id = $1 AND subscription_id = $2",
-                args![id.as_str(), subscription.as_str(), now.as_millis()],
+                &format!(
+                    "UPDATE deliveries SET state = 'PENDING', next_try_at = {clock}, leased_until = NULL \
+                     WHERE id = $1 AND subscription_id = $2"
+                ),
+                args![id.as_str(), subscription.as_str()],
             )
             .await
             .map_err(port)?;

@@ -114,10 +114,7 @@ impl Dispatcher {
         if limit == 0 || self.ports.log.health().is_err() {
             return Ok(Vec::new());
         }
-        self.ports
-            .deliveries
-            .due(self.ports.clock.now(), limit, LEASE_MS)
-            .await
+        self.ports.deliveries.due(limit, LEASE_MS).await
     }
 
     /// Sends one delivery and records what came of it. A failure of our own side is no try: the lease ends and

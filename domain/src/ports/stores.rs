@@ -71,15 +71,17 @@ pub trait Deliveries: Send + Sync {
     async fn enqueue(&self, deliveries: Vec<Delivery>, from: u64, to: u64) -> PortResult<()>;
 
     /// Claims due deliveries for `lease_ms`: the first pending one of each (subscription, instance) whose time
-    /// has come, or that was made or tried in what is the future by `now`: a clock that was set back holds up none.
-    /// No other process gets them meanwhile.
+    /// has come by the queue's own clock, or that was made or tried in what is the future by it: a clock that was set
+    /// back holds up none. No other process gets them meanwhile.
     ///
     /// # Errors
     ///
     /// `Unavailable`.
-    async fn due(&self, now: Timestamp, limit: u32, lease_ms: u64) -> PortResult<Vec<Delivery>>;
+    async fn due(&self, limit: u32, lease_ms: u64) -> PortResult<Vec<Delivery>>;
 
-    /// Records what came of a try. Of one that is not pending any more nothing changes.
+    /// Records what came of a try. Of one that is not pending any more nothing changes. The try and the next one are
+    /// put down by the queue's own clock, with the pause that the delivery names between them: those of several
+    /// processes differ, and a pause that one makes must hold for all.
     ///
     /// # Errors
     ///
@@ -98,12 +100,7 @@ pub trait Deliveries: Send + Sync {
     /// # Errors
     ///
     /// `Unavailable`.
-    async fn resend(
-        &self,
-        subscription: &SubscriptionId,
-        id: &DeliveryId,
-        now: Timestamp,
-    ) -> PortResult<bool>;
+    async fn resend(&self, subscription: &SubscriptionId, id: &DeliveryId) -> PortResult<bool>;
 
     /// Drops all deliveries of a deleted subscription that are still pending.
     ///

@@ -50,7 +50,7 @@ async fn jumps(by: i64) {
         .post("/vnflcm/v2/subscriptions", &subscription)
         .await
         .is(201);
-    // The first notification has to be sent again, at a time that the clock names.
+    // The first notification has to be sent again, after a pause that this clock measured.
     receiver.answer_next(&[503]);
     let (id, op) = waiting(&world).await;
     let owner = world.op(&op).await["owner"].clone();

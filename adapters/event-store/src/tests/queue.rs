@@ -1,11 +1,12 @@
 //! Deliveries: owed once, in order for each subscription and instance, leased, sent again by hand.
 
 use super::fixture::*;
-use cairn_db::args;
 use cairn_db::testing::databases;
+use cairn_db::{Database, args};
 use cairn_domain::ids::{DeliveryId, SubscriptionId};
 use cairn_domain::operation::OperationState;
 use cairn_domain::ports::{Deliveries, Delivery, DeliveryState};
+use cairn_domain::time::Timestamp;
 use tokio::task::JoinSet;
 
 fn owed(subscription: &str, position: u64, instance: &str) -> Delivery {
@@ -24,6 +25,16 @@ fn owed(subscription: &str, position: u64, instance: &str) -> Delivery {
         last_answer: None,
         next_try_at: Some(at(0)),
     }
+}
+
+/// Times that no clock of a database shows.
+const LONG_AGO_MS: i64 = 0;
+const FAR_AHEAD_MS: i64 = 10_000_000_000_000;
+
+/// The time of all deliveries has come.
+async fn come(database: &Database) {
+    let sql = "UPDATE deliveries SET next_try_at = 1";
+    database.execute(sql, args![]).await.unwrap();
 }
 
 fn ids(deliveries: &[Delivery]) -> Vec<&str> {
@@ -103,28 +114,26 @@ async fn the_next_one_waits_for_the_former_of_its_instance() {
             owed("t", 1, "i"),
         ];
         queue.enqueue(all, 0, 3).await.unwrap();
-        let mut first = queue.due(at(0), 10, 60_000).await.unwrap();
+        let mut first = queue.due(10, 60_000).await.unwrap();
         first.sort_by(|a, b| a.id.cmp(&b.id));
         assert_eq!(ids(&first), ["d-s-1", "d-s-3", "d-t-1"]);
-        assert_eq!(queue.due(at(0), 10, 60_000).await.unwrap(), [], "leased");
+        assert_eq!(queue.due(10, 60_000).await.unwrap(), [], "leased");
 
-        let failed = Delivery {
-            tries: 1,
-            last_tried_at: Some(at(1)),
-            last_answer: Some(503),
-            next_try_at: Some(at(60)),
-            ..first[0].clone()
-        };
+        let failed = failed(&first[0], at(1));
         queue.record(&failed).await.unwrap();
         assert_eq!(
-            queue.due(at(59), 10, 60_000).await.unwrap(),
+            queue.due(10, 60_000).await.unwrap(),
             [],
             "its time has not come"
         );
-        assert_eq!(
-            queue.due(at(60), 10, 60_000).await.unwrap(),
-            std::slice::from_ref(&failed)
-        );
+        let pause = "SELECT next_try_at - last_tried_at FROM deliveries WHERE id = 'd-s-1'";
+        let pause = database.fetch_optional(pause, args![]).await.unwrap();
+        let pause = pause.unwrap().int(0).unwrap();
+        assert!((60_000..60_100).contains(&pause), "{pause}");
+        come(&database).await;
+        let again = queue.due(10, 60_000).await.unwrap();
+        assert_eq!(ids(&again), ["d-s-1"]);
+        assert_eq!((again[0].tries, again[0].last_answer), (1, Some(503)));
         queue
             .record(&Delivery {
                 state: DeliveryState::GivenUp,
@@ -132,37 +141,74 @@ async fn the_next_one_waits_for_the_former_of_its_instance() {
             })
             .await
             .unwrap();
-        assert_eq!(
-            ids(&queue.due(at(60), 10, 60_000).await.unwrap()),
-            ["d-s-2"]
-        );
+        assert_eq!(ids(&queue.due(10, 60_000).await.unwrap()), ["d-s-2"]);
 
         // The sender died: its lease ends by the database's clock.
         database
             .execute("UPDATE deliveries SET leased_until = 1", args![])
             .await
             .unwrap();
-        assert_eq!(queue.due(at(60), 10, 60_000).await.unwrap().len(), 3);
+        assert_eq!(queue.due(10, 60_000).await.unwrap().len(), 3);
+        test.remove().await;
+    }
+}
+
+/// What a replica records of a failed try, whose own clock says this.
+fn failed(delivery: &Delivery, now: Timestamp) -> Delivery {
+    Delivery {
+        tries: delivery.tries + 1,
+        last_tried_at: Some(now),
+        last_answer: Some(503),
+        next_try_at: Some(now.plus_millis(60_000)),
+        ..delivery.clone()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pause_holds_for_replicas_whose_clocks_differ() {
+    for test in databases().await {
+        let database = test.open().await;
+        let queue = stores(&test).await.deliveries;
+        for (round, replicas_clock) in [(1, LONG_AGO_MS), (2, FAR_AHEAD_MS)] {
+            let replicas_clock = Timestamp::from_millis(replicas_clock);
+            let new = Delivery {
+                created_at: replicas_clock,
+                next_try_at: Some(replicas_clock),
+                ..owed("s", round, &format!("i{round}"))
+            };
+            queue.enqueue(vec![new], round - 1, round).await.unwrap();
+            let due = queue.due(10, 60_000).await.unwrap();
+            assert_eq!(due.len(), 1, "a new one is due, whoever made it");
+            queue
+                .record(&failed(&due[0], replicas_clock))
+                .await
+                .unwrap();
+            let none = queue.due(10, 60_000).await.unwrap();
+            assert_eq!(none, [], "nobody sends it before its time");
+            come(&database).await;
+            assert_eq!(queue.due(10, 60_000).await.unwrap().len(), 1);
+            queue
+                .drop_pending(&SubscriptionId::parse("s").unwrap())
+                .await
+                .unwrap();
+        }
         test.remove().await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_clock_that_was_set_back_holds_up_no_delivery() {
+async fn a_clock_of_the_database_that_was_set_back_holds_up_no_delivery() {
     for test in databases().await {
+        let database = test.open().await;
         let queue = stores(&test).await.deliveries;
         queue.enqueue(vec![owed("s", 1, "i")], 0, 1).await.unwrap();
-        let fresh = queue.due(at(-3600), 10, 60_000).await.unwrap();
-        assert_eq!(ids(&fresh), ["d-s-1"], "made in what is now the future");
-        let failed = Delivery {
-            tries: 1,
-            last_tried_at: Some(at(1)),
-            last_answer: Some(503),
-            next_try_at: Some(at(60)),
-            ..fresh[0].clone()
-        };
-        queue.record(&failed).await.unwrap();
-        let tried = queue.due(at(-3600), 10, 60_000).await.unwrap();
+        let fresh = queue.due(10, 60_000).await.unwrap();
+        queue.record(&failed(&fresh[0], at(1))).await.unwrap();
+        assert_eq!(queue.due(10, 60_000).await.unwrap(), []);
+        let hour = "UPDATE deliveries SET last_tried_at = last_tried_at + 3600000, \
+                    next_try_at = next_try_at + 3600000";
+        database.execute(hour, args![]).await.unwrap();
+        let tried = queue.due(10, 60_000).await.unwrap();
         assert_eq!(ids(&tried), ["d-s-1"], "tried in what is now the future");
         test.remove().await;
     }
@@ -177,10 +223,10 @@ async fn no_delivery_is_claimed_by_two() {
         let mut senders = JoinSet::new();
         for _ in 0..4 {
             let queue = queue.clone();
-            senders.spawn(async move { queue.due(at(0), 20, 60_000).await.unwrap() });
+            senders.spawn(async move { queue.due(20, 60_000).await.unwrap() });
         }
         let mut claimed: Vec<_> = senders.join_all().await.into_iter().flatten().collect();
-        claimed.extend(queue.due(at(0), 60, 60_000).await.unwrap());
+        claimed.extend(queue.due(60, 60_000).await.unwrap());
         let mut names = ids(&claimed);
         names.sort_unstable();
         names.dedup();
@@ -206,9 +252,9 @@ async fn a_delivery_is_sent_again_by_hand_and_dropped_with_its_subscription() {
         queue.record(&done).await.unwrap();
         let subscription = SubscriptionId::parse("s").unwrap();
         let other = SubscriptionId::parse("t").unwrap();
-        assert!(!queue.resend(&other, &done.id, at(5)).await.unwrap());
-        assert!(queue.resend(&subscription, &done.id, at(5)).await.unwrap());
-        let again = queue.due(at(5), 10, 60_000).await.unwrap();
+        assert!(!queue.resend(&other, &done.id).await.unwrap());
+        assert!(queue.resend(&subscription, &done.id).await.unwrap());
+        let again = queue.due(10, 60_000).await.unwrap();
         assert_eq!(ids(&again), ["d-s-1"], "the later one waits for it");
         queue.record(&done).await.unwrap();
         queue.record(&owed("s", 1, "i")).await.unwrap();

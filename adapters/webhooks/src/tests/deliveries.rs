@@ -2,7 +2,7 @@
 
 use crate::dispatcher::{Dispatcher, DispatcherPorts};
 use crate::render::SolRenderer;
-use crate::tests::memory::{CountedIds, MemoryLog, MemoryQueue, Receivers, TickingClock, until};
+use crate::tests::memory::{CountedIds, MemoryLog, MemoryQueue, Receivers, until};
 use cairn_api_types::PublicUrl;
 use cairn_domain::operation::ErrorPoint;
 use cairn_domain::ports::{CallbackAnswer, DeliveryState, EventLog};
@@ -28,7 +28,7 @@ fn setup(receivers: Receivers) -> Setup {
         deliveries: queue.clone(),
         callbacks: receivers.clone(),
         renderer: Arc::new(SolRenderer::new(log.clone(), url)),
-        clock: Arc::new(TickingClock::default()),
+        clock: queue.clock.clone(),
         ids: Arc::new(CountedIds::default()),
     };
     Setup {

@@ -17,8 +17,8 @@ use cairn_domain::time::Timestamp;
 use cairn_domain::vnf_instance::VnfInstance;
 use serde_json::Value;
 use std::collections::HashMap;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::Notify;
 
@@ -198,6 +198,8 @@ impl EventLog for MemoryLog {
 
 #[derive(Default)]
 pub struct MemoryQueue {
+    /// Also that of the dispatchers.
+    pub clock: Arc<TickingClock>,
     all: Mutex<Vec<Delivery>>,
     leases: Mutex<HashMap<DeliveryId, Timestamp>>,
     cursor: AtomicU64,
@@ -248,7 +250,8 @@ impl Deliveries for MemoryQueue {
         }
         Ok(())
     }
-    async fn due(&self, now: Timestamp, limit: u32, lease_ms: u64) -> PortResult<Vec<Delivery>> {
+    async fn due(&self, limit: u32, lease_ms: u64) -> PortResult<Vec<Delivery>> {
+        let now = self.clock.now();
         let all = self.all.lock().unwrap();
         let mut leases = self.leases.lock().unwrap();
         let mut seen = Vec::new();
@@ -285,7 +288,7 @@ impl Deliveries for MemoryQueue {
             .filter(|d| d.subscription == *id)
             .collect())
     }
-    async fn resend(&self, _: &SubscriptionId, _: &DeliveryId, _: Timestamp) -> PortResult<bool> {
+    async fn resend(&self, _: &SubscriptionId, _: &DeliveryId) -> PortResult<bool> {
         Ok(false)
     }
     async fn drop_pending(&self, id: &SubscriptionId) -> PortResult<()> {

@@ -24,11 +24,7 @@ pub(super) async fn resend(
     let absent = || ApiError::not_found("delivery", &delivery);
     let subscription = subscription_row(&app, &subscription).await?.state;
     let id = DeliveryId::parse(&delivery).map_err(|_| absent())?;
-    if app
-        .deliveries
-        .resend(&subscription.id, &id, app.clock.now())
-        .await?
-    {
+    if app.deliveries.resend(&subscription.id, &id).await? {
         return Ok(accepted());
     }
     Err(absent())

@@ -412,7 +412,7 @@ impl Deliveries for Fakes {
     async fn enqueue(&self, _: Vec<Delivery>, _: u64, _: u64) -> PortResult<()> {
         Ok(())
     }
-    async fn due(&self, _: Timestamp, _: u32, _: u64) -> PortResult<Vec<Delivery>> {
+    async fn due(&self, _: u32, _: u64) -> PortResult<Vec<Delivery>> {
         Ok(Vec::new())
     }
     async fn record(&self, _: &Delivery) -> PortResult<()> {
@@ -428,7 +428,7 @@ impl Deliveries for Fakes {
             .cloned()
             .collect())
     }
-    async fn resend(&self, _: &SubscriptionId, id: &DeliveryId, _: Timestamp) -> PortResult<bool> {
+    async fn resend(&self, _: &SubscriptionId, id: &DeliveryId) -> PortResult<bool> {
         Ok(self.deliveries.lock().unwrap().iter().any(|d| d.id == *id))
     }
     async fn drop_pending(&self, _: &SubscriptionId) -> PortResult<()> {
