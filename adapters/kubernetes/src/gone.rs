@@ -154,13 +154,18 @@ async fn one(
     Ok(())
 }
 
-/// What keeps an object from being made again: it is being deleted, or finalizers hold it. They are named.
+/// What keeps an object from being made again: it is being deleted, or finalizers hold it.
 pub(crate) fn before_it_is_made_again(object: String, live: &Value) -> Obstacle {
+    let message = "it is being deleted; it is made again when it is gone";
+    being_deleted(object, live, message)
+}
+
+/// An object on its way out: it is to be waited for, as the message says, or finalizers hold it. They are named.
+pub(crate) fn being_deleted(object: String, live: &Value, message: impl Into<String>) -> Obstacle {
     let left = leaving(live);
     if left.reason == "Finalizers" {
         return Obstacle { object, ..left };
     }
-    let message = "it is being deleted; it is made again when it is gone";
     call(object, "BeingDeleted", message)
 }
 

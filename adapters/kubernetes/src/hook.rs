@@ -16,6 +16,7 @@ use crate::client::{Call, Session, media};
 use crate::delete;
 use crate::discovery::{Located, encode};
 use crate::errors::{Halt, Try};
+use crate::gone;
 use crate::json::{self, member};
 use crate::marks;
 use crate::pods::Pods;
@@ -76,7 +77,9 @@ pub(crate) async fn run(session: &Session, scope: &Scope, wish: &Wish<'_>) -> Tr
             "{}: its Job is being deleted; it is made again when it is gone",
             wish.title()
         );
-        return Err(Halt::call(name, "BeingDeleted", message));
+        return Err(Halt::InTheWay(vec![gone::being_deleted(
+            name, &live, message,
+        )]));
     }
     if !marks::written_by_us(scope, &live) {
         return Err(not_ours(&at, &live));

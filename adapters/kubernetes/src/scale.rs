@@ -3,6 +3,7 @@
 use crate::apply::{locate, not_ours};
 use crate::client::{Call, Session, media};
 use crate::errors::{CallError, Halt, Try};
+use crate::gone;
 use crate::json;
 use crate::marks;
 use cairn_domain::lcm_op_occ::plan::Outcome;
@@ -40,7 +41,8 @@ pub(crate) async fn set(
         return Err(not_ours(&at, &live));
     }
     if json::deleting(&live) {
-        return Err(Halt::call(name, "BeingDeleted", "it is being deleted"));
+        let obstacle = gone::being_deleted(name, &live, "it is being deleted");
+        return Err(Halt::InTheWay(vec![obstacle]));
     }
     let path = format!("{}/scale", at.path());
     let from = match write(session, scope, &path, to).await {

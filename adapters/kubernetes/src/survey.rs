@@ -12,6 +12,7 @@ use crate::await_ready::AT_ONCE;
 use crate::client::Session;
 use crate::discovery::Located;
 use crate::errors::{CallError, Halt, call};
+use crate::gone;
 use crate::inventory;
 use crate::json;
 use crate::marks;
@@ -329,7 +330,8 @@ fn foreign(scope: &Scope, found: &Found<'_>) -> Option<Obstacle> {
     }
     if json::deleting(live) {
         let message = "an object of this name is still being deleted";
-        return Some(call(found.at.object.to_string(), "BeingDeleted", message));
+        let object = found.at.object.to_string();
+        return Some(gone::being_deleted(object, live, message));
     }
     if is_shared(&found.at) {
         return None;

@@ -71,6 +71,7 @@ on_both_clusters! {
         a_delete_of_another_uid_finds_ours_gone,
         a_pod_is_evicted_unless_a_budget_forbids_it,
         finalizers_are_named_and_stay,
+        finalizers_are_named_wherever_they_are_met,
         volumes_of_a_set_go_only_where_this_operation_made_them,
         a_set_that_is_made_anew_by_another_operation_is_as_before,
         volumes_of_a_set_whose_name_ends_like_the_removed_one_stay,

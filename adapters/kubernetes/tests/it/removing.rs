@@ -1,11 +1,13 @@
 //! What is removed, and what stays.
 
-use crate::bench::{Bench, uid_of};
-use crate::objects::{config_map, deployment, stateful_set};
+use crate::bench::{Bench, items, uid_of};
+use crate::objects::{config_map, deployment, job, stateful_set};
+use cairn_domain::hook::{Moment, ResultFrom};
 use cairn_domain::ids::VnfLcmOpOccId;
 use cairn_domain::lcm_op_occ::plan::{Action, Outcome, PreState, Vnfc};
-use cairn_domain::object::{ObjectRef, Uid};
+use cairn_domain::object::{Body, ObjectRef, Uid};
 use cairn_domain::ports::ContainerPlatform as _;
+use cairn_domain::waits::Obstacle;
 use serde_json::{Value, json};
 
 pub async fn a_delete_of_another_uid_finds_ours_gone(bench: Bench) {
@@ -126,6 +128,62 @@ pub async fn finalizers_are_named_and_stay(bench: Bench) {
         )
         .await;
     bench.until_done(&gone).await;
+    bench.done().await;
+}
+
+/// Whoever meets what is being deleted names the finalizers that hold it.
+pub async fn finalizers_are_named_wherever_they_are_met(bench: Bench) {
+    let hold = |mut manifest: Value| {
+        manifest["metadata"]["finalizers"] = json!(["example.com/hold"]);
+        manifest
+    };
+    let says = |told: &[Obstacle], object: &str| {
+        let [one] = told else { panic!("{told:?}") };
+        assert_eq!(
+            (one.object.as_str(), one.reason.as_str()),
+            (object, "Finalizers")
+        );
+        assert!(one.message.contains("example.com/hold"), "{one:?}");
+    };
+    let web = hold(deployment("web", 1, "cairn.test/web:1"));
+    let run = hold(job("run", "cairn.test/sh:1", &["true"], 0));
+    bench.must(&bench.apply(&web)).await;
+    bench.must(&bench.apply(&run)).await;
+    let foreign = hold(config_map("cfg", "theirs"));
+    bench.post(&bench.path("configmaps", ""), foreign).await;
+    let objects = [
+        ("deployments", "web"),
+        ("jobs", "run"),
+        ("configmaps", "cfg"),
+    ];
+    for (plural, name) in objects {
+        let path = bench.path(plural, name);
+        bench.call("DELETE", &path, None).await.unwrap();
+    }
+
+    let scale = Action::SetReplicas {
+        object: bench.object(&web),
+        from: 1,
+        to: 2,
+    };
+    says(&bench.refused(&scale).await, "Deployment/web");
+    let hook = Action::RunHook {
+        hook: "scale_start".into(),
+        at: Moment::Start,
+        item: None,
+        object: bench.object(&run),
+        manifest: Body::Inline(run),
+        clock_ms: None,
+        result: ResultFrom::Optional,
+        registers_vim: false,
+    };
+    says(&bench.refused(&hook).await, "Job/run");
+    let request = items(&[&config_map("cfg", "ours")]);
+    says(&bench.blocked(&request).await, "ConfigMap/cfg");
+    for (plural, name) in objects {
+        let released = json!({"metadata": {"finalizers": null}});
+        bench.patch(&bench.path(plural, name), released).await;
+    }
     bench.done().await;
 }
 
