@@ -2,6 +2,7 @@
 
 mod autoscalers;
 mod dry_run;
+mod hooks;
 mod needs;
 mod package;
 mod permissions;
@@ -82,12 +83,19 @@ async fn look(
     }
     let brought = Brought::new(&request.items);
     let mut in_the_way = Vec::new();
-    let mut found = locate_items(session, scope, request, &brought, &mut in_the_way).await?;
+    let hooks_left_out = hooks::left_out(session, scope, request).await?;
+    let runs = |item: &&SurveyItem| item.hook.is_none() || hooks_left_out.is_none();
+    let items = request.items.iter().filter(runs);
+    let mut found = locate_items(session, scope, items, &brought, &mut in_the_way).await?;
     let scaled = locate_all(session, scope, request.scaled.iter()).await?;
     let cluster = |e: CallError| e.reading("cluster");
-    let needs = needs::of(session, scope, request, &found, &scaled)
+    let mut needs = needs::of(session, scope, request, &found, &scaled)
         .await
         .map_err(cluster)?;
+    if hooks_left_out.is_none() {
+        let of_hooks = needs::of_hooks(session, scope, request, &mut needs);
+        of_hooks.await.map_err(cluster)?;
+    }
     // None of these waits for what another finds.
     let (lives, refused, scalers, reads, vnfcs) = futures::join!(
         lives(session, &found, &brought),
@@ -125,6 +133,7 @@ async fn look(
         items,
         reads,
         vnfcs,
+        hooks_left_out,
     }))
 }
 
@@ -145,12 +154,12 @@ pub(crate) async fn cluster_uid(session: &Session) -> Result<String, CallError> 
 async fn locate_items<'a>(
     session: &Session,
     scope: &Scope,
-    request: &'a SurveyRequest,
+    items: impl Iterator<Item = &'a SurveyItem>,
     brought: &Brought<'_>,
     in_the_way: &mut Vec<Obstacle>,
 ) -> Result<Vec<Found<'a>>, Halt> {
-    let mut found = Vec::with_capacity(request.items.len());
-    for item in &request.items {
+    let mut found = Vec::new();
+    for item in items {
         let object = object_of(&item.manifest);
         let name = object.to_string();
         let served = session
@@ -240,7 +249,7 @@ async fn locate_all<'a>(
     Ok(located)
 }
 
-/// Looks which namespaces exist; one that is missing and that the package does not make is in the way.
+/// Looks which namespaces exist; one that is missing is in the way, unless the package makes it in time.
 async fn namespaces(
     session: &Session,
     found: &[Found<'_>],
@@ -266,7 +275,8 @@ async fn namespaces(
                 let message = "the namespace does not exist; make it, or name another";
                 in_the_way.push(call(object, "Missing", message));
             }
-            Some(_) | None => {}
+            None => in_the_way.extend(hooks::before_their_namespace(name, found)),
+            Some(_) => {}
         }
         known.insert(name.clone(), live.is_some());
     }

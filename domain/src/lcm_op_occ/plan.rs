@@ -300,7 +300,7 @@ pub struct Plan {
     /// Workloads by VDU before, where they are others: as the inventory of a rollback reads them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub workloads_before: Vec<(String, ObjectRef)>,
-    /// What stays behind on purpose, as `Kind/name: why`.
+    /// What stays behind or is left out on purpose, as `Kind/name: why` or `hook NAME: why`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<String>,
     /// How often the instance had been patched when it was made.

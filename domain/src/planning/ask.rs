@@ -14,6 +14,7 @@ pub fn survey_request(inputs: &Inputs<'_>) -> SurveyRequest {
     request.cluster_uid = known_cluster(inputs).map(str::to_owned);
     // After all others, so that those keep their places.
     request.items.extend(hooks::items(inputs));
+    request.ends_hooks = hooks::are_ended(inputs);
     request
 }
 
@@ -91,6 +92,7 @@ fn described_items(inputs: &Inputs<'_>, levels: &Levels) -> Vec<SurveyItem> {
             replicas: level_replicas(levels, &manifest.value),
             recorded_uid: recorded(inputs, &identity(&manifest.value)),
             manifest: manifest.value.clone(),
+            hook: None,
         })
         .collect()
 }
@@ -128,6 +130,7 @@ fn heal_all(inputs: &Inputs<'_>) -> SurveyRequest {
             manifest: manifest.clone(),
             replicas: levels.and_then(|levels| level_replicas(levels, manifest)),
             recorded_uid: owned.uid.clone(),
+            hook: None,
         })
         .collect();
     SurveyRequest {

@@ -12,7 +12,7 @@ use crate::hook::{Hook, ITEM, Items, LABEL, Moment};
 use crate::lcm_op_occ::plan::{Action, Plan, Step, Undo};
 use crate::object::{ObjectRef, let_job_stay};
 use crate::operation::Operation;
-use crate::ports::{Survey, SurveyItem};
+use crate::ports::{HookJob, Survey, SurveyItem};
 use serde_json::{Map, Value, json};
 
 /// The Jobs as the survey looks at them, before the plan is made: kinds, rights, references, dry-run.
@@ -25,8 +25,20 @@ pub(super) fn items(inputs: &Inputs<'_>) -> Vec<SurveyItem> {
             manifest: job(inputs, hook, None, &job_name(inputs, hook, None)),
             replicas: None,
             recorded_uid: None,
+            hook: Some(HookJob {
+                moment: hook.moment,
+                result: hook.result.clone(),
+                registers_vim: hook.register_vim,
+            }),
         })
         .collect()
+}
+
+/// Whether the VNF is terminated, and its hooks with it.
+pub(super) fn are_ended(inputs: &Inputs<'_>) -> bool {
+    inputs.op.operation() == Operation::Terminate
+        && inputs.instance.instantiated.is_some()
+        && !inputs.hooks.is_empty()
 }
 
 /// The hooks that run in this operation. What was never instantiated has none to end.
@@ -39,6 +51,12 @@ fn of_operation<'a>(inputs: &Inputs<'a>) -> impl Iterator<Item = &'a Hook> {
 
 /// Puts the hooks around the steps of a plan.
 pub(super) fn add(inputs: &Inputs<'_>, survey: &Survey, plan: &mut Plan, keep: &mut Keep<'_>) {
+    if let Some(why) = &survey.hooks_left_out {
+        let hooks = of_operation(inputs);
+        let left_out = hooks.map(|hook| format!("hook {}: not run, as {why}", hook.name));
+        plan.kept.extend(left_out);
+        return;
+    }
     let mut start = Vec::new();
     let mut end = Vec::new();
     for hook in of_operation(inputs) {
@@ -51,13 +69,9 @@ pub(super) fn add(inputs: &Inputs<'_>, survey: &Survey, plan: &mut Plan, keep: &
         let made = run(inputs, hook, items, &plan.namespace, keep);
         steps.extend(made);
     }
-    // Where the package has none any more, each Job that is left is on record by its name.
-    let terminates = inputs.op.operation() == Operation::Terminate
-        && inputs.instance.instantiated.is_some()
-        && !inputs.hooks.is_empty();
     let runs = !(start.is_empty() && end.is_empty() && plan.rollback_hooks.is_empty());
-    let removes = runs || terminates;
-    if removes {
+    // Where the package has none any more, each Job that is left is on record by its name.
+    if runs || are_ended(inputs) {
         let last = end.iter().map(|step: &Step| step.wave + 1).max();
         let namespace = plan.namespace.clone();
         end.push(step(

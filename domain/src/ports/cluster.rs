@@ -1,6 +1,7 @@
 //! The cluster, in general terms.
 
 use super::PortError;
+use crate::hook::{Moment, ResultFrom};
 use crate::ids::{VnfInstanceId, VnfLcmOpOccId};
 use crate::lcm_op_occ::plan::{Action, PreState, StepResult, Vnfc};
 use crate::object::{Body, Digest, ObjectRef, Uid};
@@ -45,6 +46,19 @@ pub struct SurveyItem {
     pub replicas: Option<u32>,
     /// The UID recorded for it, where one is.
     pub recorded_uid: Option<Uid>,
+    /// It is the Job of a hook, no object of the VNF.
+    pub hook: Option<HookJob>,
+}
+
+/// What is to be known of the Job of a hook before it runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HookJob {
+    /// When it runs: what the other items make may not be there then.
+    pub moment: Moment,
+    /// Where its result is read.
+    pub result: ResultFrom,
+    /// Its result names a Secret that is read, for a VIM is registered.
+    pub registers_vim: bool,
 }
 
 /// What is to be looked at.
@@ -63,6 +77,9 @@ pub struct SurveyRequest {
     pub scaled: Vec<ObjectRef>,
     /// Pods of the workloads will be evicted: the right to it is asked for.
     pub evicts: bool,
+    /// The VNF is terminated, and its hooks with it: their Jobs are removed, and where the namespace is gone or going
+    /// they are left out.
+    pub ends_hooks: bool,
     /// The dry-run is left out (nothing will be applied).
     pub skip_dry_run: bool,
 }
@@ -96,12 +113,14 @@ pub struct Surveyed {
 pub struct Survey {
     /// UID of the `kube-system` namespace.
     pub cluster_uid: String,
-    /// In the order of `SurveyRequest::items`.
+    /// In the order of `SurveyRequest::items`; hooks that are left out have none.
     pub items: Vec<Surveyed>,
     /// In the order of `SurveyRequest::reads`.
     pub reads: Vec<Surveyed>,
     /// The pods that exist and are not being deleted.
     pub vnfcs: Vec<Vnfc>,
+    /// Why the hooks of a VNF that is terminated cannot run, where they cannot.
+    pub hooks_left_out: Option<String>,
 }
 
 /// A survey that found something in the way.

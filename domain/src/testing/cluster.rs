@@ -53,6 +53,8 @@ pub struct Cluster {
     pub results: BTreeMap<String, Value>,
     /// The VIMs that are registered.
     pub vims: Vec<VimId>,
+    /// Why the hooks of a VNF that is terminated cannot run.
+    pub hooks_left_out: Option<String>,
     scripts: Vec<Script>,
     serial: u64,
 }
@@ -65,6 +67,7 @@ impl Default for Cluster {
             effects: Vec::new(),
             results: BTreeMap::new(),
             vims: Vec::new(),
+            hooks_left_out: None,
             scripts: Vec::new(),
             serial: 0,
         }
@@ -151,6 +154,7 @@ impl Cluster {
             items,
             reads,
             vnfcs: self.inventory(&request.workloads),
+            hooks_left_out: self.hooks_left_out.clone().filter(|_| request.ends_hooks),
         }
     }
 

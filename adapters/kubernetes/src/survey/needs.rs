@@ -1,11 +1,12 @@
 //! What the plan will do, as far as somebody must allow it.
 
-use super::Found;
-use super::permissions::Needs;
+use super::permissions::{Needs, Of};
+use super::{Found, hooks};
 use crate::client::Session;
 use crate::discovery::Located;
 use crate::errors::CallError;
 use crate::shape;
+use cairn_domain::hook::ResultFrom;
 use cairn_domain::ports::{Scope, SurveyRequest};
 
 /// All that is done with what was surveyed.
@@ -63,4 +64,32 @@ pub(super) async fn of(
         }
     }
     Ok(needs)
+}
+
+/// What is done for hooks beside making their Jobs: Secrets are read for their results, and the Jobs of a VNF that is
+/// terminated are removed, whichever operation left them.
+pub(super) async fn of_hooks(
+    session: &Session,
+    scope: &Scope,
+    request: &SurveyRequest,
+    needs: &mut Needs,
+) -> Result<(), CallError> {
+    let namespace = Some(scope.namespace.as_str());
+    for item in &request.items {
+        let Some(hook) = &item.hook else { continue };
+        let of = match &hook.result {
+            ResultFrom::Secret(name) => Of::Named(name.clone()),
+            ResultFrom::Optional | ResultFrom::TerminationMessage if hook.registers_vim => {
+                Of::NotKnownYet
+            }
+            ResultFrom::Optional | ResultFrom::TerminationMessage => continue,
+        };
+        let secrets = session.builtin("v1", "Secret").await?;
+        needs.reading(&secrets, namespace, of, &hooks::title(item));
+    }
+    if request.ends_hooks {
+        let jobs = session.builtin("batch/v1", "Job").await?;
+        needs.removing(&jobs, namespace, "the Jobs of hooks");
+    }
+    Ok(())
 }

@@ -14,6 +14,17 @@ use std::collections::{BTreeMap, BTreeSet};
 /// What is done with an object that is applied, awaited and removed.
 const VERBS: [&str; 6] = ["create", "delete", "get", "list", "patch", "watch"];
 
+/// Which objects of a kind something must be allowed with.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Of {
+    /// Any.
+    All,
+    /// The one of this name.
+    Named(String),
+    /// One whose name comes later: it is enough that some may be.
+    NotKnownYet,
+}
+
 /// One thing that must be allowed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Need {
@@ -21,6 +32,7 @@ pub(crate) struct Need {
     resource: String,
     subresource: &'static str,
     namespace: Option<String>,
+    of: Of,
     verb: &'static str,
     /// Who needs it, as `Kind/name`.
     object: String,
@@ -28,9 +40,16 @@ pub(crate) struct Need {
 
 /// What must be allowed, each thing once.
 #[derive(Debug, Default)]
-pub(crate) struct Needs(
-    Vec<Need>,
-    BTreeSet<(String, String, &'static str, Option<String>, &'static str)>,
+pub(crate) struct Needs(Vec<Need>, BTreeSet<Key>);
+
+/// What tells needs apart, whoever has them.
+type Key = (
+    String,
+    String,
+    &'static str,
+    Option<String>,
+    Of,
+    &'static str,
 );
 
 impl Needs {
@@ -39,6 +58,7 @@ impl Needs {
         kind: &Kind,
         subresource: &'static str,
         namespace: Option<&str>,
+        of: Of,
         verb: &'static str,
         object: &str,
     ) {
@@ -48,6 +68,7 @@ impl Needs {
             kind.plural.clone(),
             subresource,
             namespace.clone(),
+            of.clone(),
             verb,
         );
         if self.1.insert(key) {
@@ -56,6 +77,7 @@ impl Needs {
                 resource: kind.plural.clone(),
                 subresource,
                 namespace,
+                of,
                 verb,
                 object: object.to_owned(),
             });
@@ -68,7 +90,7 @@ impl Needs {
         for verb in VERBS.into_iter().filter(|verb| kind.can(verb)) {
             // Definitions are never deleted, so nobody need allow it.
             if !(is_kept && verb == "delete") {
-                self.add(kind, "", namespace, verb, object);
+                self.add(kind, "", namespace, Of::All, verb, object);
             }
         }
     }
@@ -76,19 +98,31 @@ impl Needs {
     /// Looking at things.
     pub(crate) fn watching(&mut self, kind: &Kind, namespace: Option<&str>, object: &str) {
         for verb in ["get", "list", "watch"] {
-            self.add(kind, "", namespace, verb, object);
+            self.add(kind, "", namespace, Of::All, verb, object);
+        }
+    }
+
+    /// Reading objects that somebody else makes.
+    pub(crate) fn reading(&mut self, kind: &Kind, namespace: Option<&str>, of: Of, object: &str) {
+        self.add(kind, "", namespace, of, "get", object);
+    }
+
+    /// Finding, removing and seeing off whatever of a kind is there.
+    pub(crate) fn removing(&mut self, kind: &Kind, namespace: Option<&str>, object: &str) {
+        for verb in ["list", "delete", "watch"] {
+            self.add(kind, "", namespace, Of::All, verb, object);
         }
     }
 
     /// Evicting pods.
     pub(crate) fn evicting(&mut self, pods: &Kind, namespace: Option<&str>, object: &str) {
-        self.add(pods, "eviction", namespace, "create", object);
+        self.add(pods, "eviction", namespace, Of::All, "create", object);
     }
 
     /// Setting replicas.
     pub(crate) fn scaling(&mut self, kind: &Kind, namespace: Option<&str>, object: &str) {
         for verb in ["get", "patch"] {
-            self.add(kind, "scale", namespace, verb, object);
+            self.add(kind, "scale", namespace, Of::All, verb, object);
         }
     }
 }
@@ -121,7 +155,14 @@ pub(crate) async fn check(session: &Session, needs: Needs) -> Result<Vec<Obstacl
 }
 
 /// What the credentials may do in some namespaces, all at once. What it does not say may be allowed all the same.
-struct Rules(BTreeMap<String, Vec<Value>>);
+struct Rules(BTreeMap<String, Told>);
+
+/// The rules of one namespace.
+struct Told {
+    rules: Vec<Value>,
+    /// Nobody else has a say.
+    is_all: bool,
+}
 
 impl Rules {
     async fn read(session: &Session, needs: &Needs) -> Result<Self, CallError> {
@@ -149,21 +190,23 @@ impl Rules {
                 Err(other) => return Err(other),
             };
             // Incomplete where an authorizer cannot tell its rules, and then one of them may also deny.
-            if status["incomplete"] == false {
-                let all = crate::json::entries(&status, "/resourceRules").to_vec();
-                rules.insert(namespace.clone(), all);
-            }
+            let told = Told {
+                rules: crate::json::entries(&status, "/resourceRules").to_vec(),
+                is_all: status["incomplete"] == false,
+            };
+            rules.insert(namespace.clone(), told);
         }
         Ok(Self(rules))
     }
 
     /// Whether a rule grants it. Of what is cluster-scoped rules do not tell where they hold.
     fn grant(&self, need: &Need) -> bool {
-        let rules = need.namespace.as_ref().and_then(|name| self.0.get(name));
-        rules
-            .into_iter()
-            .flatten()
-            .any(|rule| rule_grants(rule, need))
+        let told = need.namespace.as_ref().and_then(|name| self.0.get(name));
+        told.is_some_and(|told| {
+            // Without a name the cluster can only be asked for all of a kind, which is too much.
+            let counts = told.is_all || need.of == Of::NotKnownYet;
+            counts && told.rules.iter().any(|rule| rule_grants(rule, need))
+        })
     }
 }
 
@@ -181,16 +224,25 @@ fn rule_grants(rule: &Value, need: &Need) -> bool {
             &format!("{}/{}", need.resource, need.subresource),
         ) || has("/resources", &format!("*/{}", need.subresource))
     };
+    let names = crate::json::entries(rule, "/resourceNames");
+    let is_named = match &need.of {
+        Of::All => false,
+        Of::Named(name) => names.iter().any(|entry| entry == name.as_str()),
+        Of::NotKnownYet => true,
+    };
     resource
         && has("/verbs", need.verb)
         && has("/apiGroups", &need.group)
-        && crate::json::entries(rule, "/resourceNames").is_empty()
+        && (names.is_empty() || is_named)
 }
 
 async fn ask(session: &Session, need: &Need) -> Result<bool, CallError> {
     let mut attributes = json!({"verb": need.verb, "group": need.group, "resource": need.resource});
     if let Some(namespace) = &need.namespace {
         attributes["namespace"] = json!(namespace);
+    }
+    if let Of::Named(name) = &need.of {
+        attributes["name"] = json!(name);
     }
     if !need.subresource.is_empty() {
         attributes["subresource"] = json!(need.subresource);
@@ -211,6 +263,10 @@ fn words(need: &Need) -> String {
     let resource = match need.subresource {
         "" => need.resource.clone(),
         subresource => format!("{}/{subresource}", need.resource),
+    };
+    let resource = match &need.of {
+        Of::Named(name) => format!("{resource} named {name}"),
+        Of::All | Of::NotKnownYet => resource,
     };
     let group = if need.group.is_empty() {
         String::new()
@@ -239,8 +295,27 @@ mod tests {
             resource: resource.into(),
             subresource,
             namespace: Some("n".into()),
+            of: Of::All,
             verb,
             object: "Deployment/x".into(),
+        }
+    }
+
+    #[test]
+    fn a_rule_for_one_name_grants_that_name_or_some() {
+        let one = json!({"verbs": ["get"], "apiGroups": ["apps"], "resources": ["deployments"],
+            "resourceNames": ["x"]});
+        for (of, granted) in [
+            (Of::All, false),
+            (Of::Named("x".into()), true),
+            (Of::Named("y".into()), false),
+            (Of::NotKnownYet, true),
+        ] {
+            let need = Need {
+                of,
+                ..need("deployments", "", "get")
+            };
+            assert_eq!(rule_grants(&one, &need), granted, "{need:?}");
         }
     }
 

@@ -1,7 +1,7 @@
 //! What pods need beside their own manifest: `Secret`s, `ConfigMap`s, storage and priority classes.
 
 use super::package::Brought;
-use super::{Found, Namespaces};
+use super::{Found, Namespaces, hooks};
 use crate::client::Session;
 use crate::discovery::Located;
 use crate::errors::{CallError, Halt, call};
@@ -70,6 +70,13 @@ fn pod_spec(spec: &Value, found: &mut BTreeSet<Reference>) {
     add(found, json::text(spec, "/priorityClassName"), |name| {
         Reference::class("scheduling.k8s.io/v1", "PriorityClass", name)
     });
+    let account = json::text(spec, "/serviceAccountName");
+    // Kubernetes makes this one in each namespace by itself.
+    if account != "default" {
+        add(found, account, |name| {
+            Reference::local("ServiceAccount", name)
+        });
+    }
     for container in ["/initContainers", "/containers"]
         .iter()
         .flat_map(|p| json::entries(spec, p))
@@ -138,12 +145,14 @@ pub(super) async fn missing(
                 .namespace
                 .clone()
                 .filter(|_| needed.namespaced);
-            if brought.object(
+            let is_brought = brought.object(
                 needed.kind,
                 namespace.as_deref(),
                 &needed.name,
                 &scope.namespace,
-            ) {
+            );
+            let too_early = hooks::without_objects(item.item);
+            if is_brought && too_early.is_none() {
                 continue;
             }
             let object = ObjectRef {
@@ -164,9 +173,15 @@ pub(super) async fn missing(
                     .namespace
                     .as_ref()
                     .map_or_else(String::new, |ns| format!(" in namespace {ns}"));
-                let message = format!(
-                    "it needs {object}{place}, which neither the cluster nor the package has"
-                );
+                let message = match too_early.filter(|_| is_brought) {
+                    Some(when) => format!(
+                        "{} runs {when}, and needs {object}{place}, which is one of them; make it beforehand",
+                        hooks::title(item.item)
+                    ),
+                    None => format!(
+                        "it needs {object}{place}, which neither the cluster nor the package has"
+                    ),
+                };
                 missing.push(call(&name, "Missing", message));
             }
         }
@@ -200,7 +215,7 @@ mod tests {
     #[test]
     fn what_is_optional_is_no_need() {
         let deployment = json!({"spec": {"template": {"spec": {
-            "priorityClassName": "high",
+            "priorityClassName": "high", "serviceAccountName": "account",
             "containers": [{"env": [{"valueFrom": {"secretKeyRef": {"name": "s1"}}},
                 {"valueFrom": {"secretKeyRef": {"name": "s2", "optional": true}}}],
                 "envFrom": [{"configMapRef": {"name": "c1"}}]}],
@@ -216,7 +231,8 @@ mod tests {
                 "PriorityClass/high",
                 "ConfigMap/c1",
                 "Secret/s1",
-                "Secret/s3"
+                "Secret/s3",
+                "ServiceAccount/account"
             ]
         );
     }

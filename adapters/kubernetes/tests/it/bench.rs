@@ -352,6 +352,7 @@ pub fn item(manifest: &Value) -> SurveyItem {
         manifest: manifest.clone(),
         replicas: None,
         recorded_uid: None,
+        hook: None,
     }
 }
 

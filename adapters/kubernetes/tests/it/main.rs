@@ -12,6 +12,8 @@ mod checks;
 #[cfg(test)]
 mod faults;
 #[cfg(test)]
+mod hooks;
+#[cfg(test)]
 mod kinds;
 #[cfg(test)]
 mod objects;
@@ -61,6 +63,10 @@ on_both_clusters! {
         an_immutable_difference_asks_for_making_anew,
         an_autoscaler_that_targets_a_workload_is_told,
         kinds_and_namespaces_of_the_package_count_as_present;
+    hooks:
+        what_the_package_makes_is_not_there_for_a_hook_that_runs_before_it,
+        a_hook_does_not_run_in_a_namespace_that_is_made_after_it,
+        a_terminate_leaves_hooks_out_where_their_namespace_is_gone;
     waiting:
         a_quota_is_told_with_its_numbers,
         an_image_that_cannot_be_pulled_is_told_in_the_kubelets_words,

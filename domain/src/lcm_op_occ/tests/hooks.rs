@@ -541,6 +541,26 @@ fn a_terminate_leaves_no_job_also_when_the_package_cannot_be_read_any_more() {
     assert_eq!(hook_jobs(&story), 0);
 }
 
+#[test]
+fn a_terminate_goes_on_without_hooks_that_cannot_run_and_says_so() {
+    let mut story = op().terminate();
+    story.world.hooks = vec![
+        hook("terminate_start", Moment::Start, Items::Once),
+        hook("terminate_end", Moment::End, workers()),
+        hook("scale_start", Moment::Start, Items::Once),
+    ];
+    story.world.cluster.hooks_left_out = Some("namespace gone does not exist".into());
+    let story = story.completed();
+    assert_eq!(ran(&story), Vec::<String>::new());
+    assert_eq!(
+        story.op().residue,
+        [
+            "hook terminate_start: not run, as namespace gone does not exist",
+            "hook terminate_end: not run, as namespace gone does not exist",
+        ]
+    );
+}
+
 /// Killed after every turn in turn: each item runs once, however often the process dies.
 #[test]
 fn no_crash_runs_an_item_twice() {
