@@ -49,6 +49,7 @@ impl Default for Settings {
             rate: RateLimit {
                 per_second: 1000,
                 burst: 1000,
+                under_way: 64,
             },
         }
     }
@@ -192,8 +193,10 @@ impl Session {
         let until = Instant::now() + settings.patience;
         let mut renewed = false;
         loop {
-            self.cluster.limiter.acquire(&self.operation).await;
-            let (refusal, headers) = match self.once(call).await? {
+            let turn = self.cluster.limiter.acquire(&self.operation).await;
+            let reply = self.once(call).await?;
+            drop(turn);
+            let (refusal, headers) = match reply {
                 Reply::Success(answer) => return Ok(answer),
                 Reply::Refused(refusal, headers) => (refusal, headers),
             };
@@ -224,7 +227,7 @@ impl Session {
 
     /// Opens a stream of answers, such as a watch; its body is read by the caller.
     pub(crate) async fn open(&self, call: &Call) -> Result<Body, CallError> {
-        self.cluster.limiter.acquire(&self.operation).await;
+        let _turn = self.cluster.limiter.acquire(&self.operation).await;
         let timeout = self.cluster.settings.call_timeout;
         let response = within(timeout, self.respond(call)).await?;
         let code = response.status().as_u16();

@@ -3,8 +3,8 @@
 //! A bucket of tokens, and a queue in which each operation's calls carry rising tags (start-time fair
 //! queueing): an operation with a thousand calls waiting delays another's single call by one turn.
 
-use std::collections::{BTreeSet, HashMap};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -16,6 +16,8 @@ pub struct RateLimit {
     pub per_second: u32,
     /// Calls at once after a pause.
     pub burst: u32,
+    /// Calls under way at one time; a watch counts until it is open.
+    pub under_way: u32,
 }
 
 /// Operations whose last turn is remembered at most; beyond it the oldest turns are forgotten.
@@ -26,10 +28,20 @@ struct Bucket {
     tokens: f64,
     filled: Instant,
     closed_until: Option<Instant>,
+    under_way: u32,
     turn: u64,
     arrivals: u64,
-    waiting: BTreeSet<(u64, u64)>,
+    waiting: BTreeMap<(u64, u64), Arc<Notify>>,
     last_turn: HashMap<String, u64>,
+}
+
+impl Bucket {
+    /// Lets the first in the queue look whether its turn has come; nobody else's can have.
+    fn wake_first(&self) {
+        if let Some(first) = self.waiting.values().next() {
+            first.notify_one();
+        }
+    }
 }
 
 /// Hands out turns to call one cluster.
@@ -37,20 +49,45 @@ struct Bucket {
 pub(crate) struct Limiter {
     limit: RateLimit,
     bucket: Mutex<Bucket>,
-    moved: Notify,
 }
 
 /// A place in the queue; it is left when dropped, also by a call that is given up.
 struct Place<'a> {
     limiter: &'a Limiter,
     tag: (u64, u64),
+    woken: Arc<Notify>,
 }
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
-        self.limiter.lock().waiting.remove(&self.tag);
-        self.limiter.moved.notify_waiters();
+        let mut bucket = self.limiter.lock();
+        bucket.waiting.remove(&self.tag);
+        bucket.wake_first();
     }
+}
+
+/// The turn of one call, until it is dropped.
+#[must_use]
+pub(crate) struct Turn<'a> {
+    limiter: &'a Limiter,
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        let mut bucket = self.limiter.lock();
+        bucket.under_way = bucket.under_way.saturating_sub(1);
+        bucket.wake_first();
+    }
+}
+
+/// What one in the queue finds.
+enum Found {
+    /// Its turn.
+    Turn,
+    /// That it has to wait this long.
+    Later(Duration),
+    /// That it has to wait for others.
+    Others,
 }
 
 impl Limiter {
@@ -62,29 +99,26 @@ impl Limiter {
                 tokens: f64::from(limit.burst.max(1)),
                 filled: Instant::now(),
                 closed_until: None,
+                under_way: 0,
                 turn: 0,
                 arrivals: 0,
-                waiting: BTreeSet::new(),
+                waiting: BTreeMap::new(),
                 last_turn: HashMap::new(),
             }),
-            moved: Notify::new(),
         }
     }
 
     /// Waits for the turn of one call of an operation.
-    pub(crate) async fn acquire(&self, operation: &str) {
+    pub(crate) async fn acquire(&self, operation: &str) -> Turn<'_> {
         let place = self.queue(operation);
         loop {
-            let moved = self.moved.notified();
-            tokio::pin!(moved);
-            // Registered before the look, so that nobody who leaves in between is missed.
-            moved.as_mut().enable();
-            let Some(wait) = self.take(place.tag) else {
-                return;
-            };
-            tokio::select! {
-                () = tokio::time::sleep(wait) => {}
-                () = moved => {}
+            match self.take(place.tag) {
+                Found::Turn => return Turn { limiter: self },
+                Found::Later(wait) => tokio::select! {
+                    () = tokio::time::sleep(wait) => {}
+                    () = place.woken.notified() => {}
+                },
+                Found::Others => place.woken.notified().await,
             }
         }
     }
@@ -114,33 +148,39 @@ impl Limiter {
         bucket.last_turn.insert(operation.to_owned(), tag);
         bucket.arrivals += 1;
         let tag = (tag, bucket.arrivals);
-        bucket.waiting.insert(tag);
-        Place { limiter: self, tag }
+        let woken = Arc::new(Notify::new());
+        bucket.waiting.insert(tag, Arc::clone(&woken));
+        Place {
+            limiter: self,
+            tag,
+            woken,
+        }
     }
 
-    /// Takes a token, or says how long to wait before asking again.
-    fn take(&self, tag: (u64, u64)) -> Option<Duration> {
+    /// Takes a token, or says what is to be waited for.
+    fn take(&self, tag: (u64, u64)) -> Found {
         let mut bucket = self.lock();
+        let is_first = bucket.waiting.keys().next() == Some(&tag);
+        if !is_first || bucket.under_way >= self.limit.under_way.max(1) {
+            return Found::Others;
+        }
         let now = Instant::now();
         if let Some(until) = bucket.closed_until.filter(|until| *until > now) {
-            return Some(until - now);
+            return Found::Later(until - now);
         }
         bucket.closed_until = None;
         let rate = f64::from(self.limit.per_second.max(1));
         let gained = now.duration_since(bucket.filled).as_secs_f64() * rate;
         bucket.tokens = (bucket.tokens + gained).min(f64::from(self.limit.burst.max(1)));
         bucket.filled = now;
-        if bucket.waiting.first() != Some(&tag) {
-            return Some(Duration::from_secs(1));
-        }
         if bucket.tokens < 1.0 {
-            return Some(Duration::from_secs_f64(
-                ((1.0 - bucket.tokens) / rate).max(0.001),
-            ));
+            let wait = Duration::from_secs_f64((1.0 - bucket.tokens) / rate);
+            return Found::Later(wait.max(Duration::from_millis(1)));
         }
         bucket.tokens -= 1.0;
+        bucket.under_way += 1;
         bucket.turn = tag.0;
-        None
+        Found::Turn
     }
 }
 
@@ -154,12 +194,14 @@ mod tests {
         let limiter = Arc::new(Limiter::new(RateLimit {
             per_second: 10,
             burst: 1,
+            under_way: 10,
         }));
-        limiter.acquire("busy").await;
-        let crowd: Vec<_> = (0..100).map(|_| limiter.acquire("busy")).collect();
+        drop(limiter.acquire("busy").await);
+        let call = || async { drop(limiter.acquire("busy").await) };
+        let crowd: Vec<_> = (0..100).map(|_| call()).collect();
         let start = Instant::now();
         let other = async {
-            limiter.acquire("other").await;
+            drop(limiter.acquire("other").await);
             start.elapsed()
         };
         let (_, waited) = tokio::join!(futures::future::join_all(crowd), other);
@@ -172,10 +214,34 @@ mod tests {
         let limiter = Limiter::new(RateLimit {
             per_second: 10,
             burst: 10,
+            under_way: 10,
         });
         limiter.close_for(Duration::from_secs(3));
         let start = Instant::now();
-        limiter.acquire("a").await;
+        drop(limiter.acquire("a").await);
         assert!(start.elapsed() >= Duration::from_secs(3));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_comes_while_all_are_under_way_waits_for_one_to_end() {
+        let limiter = Limiter::new(RateLimit {
+            per_second: 1000,
+            burst: 1000,
+            under_way: 2,
+        });
+        let first = limiter.acquire("a").await;
+        let second = limiter.acquire("a").await;
+        let soon = Duration::from_mins(1);
+        let given_up = tokio::time::timeout(soon, limiter.acquire("b")).await;
+        assert!(given_up.is_err(), "two are under way");
+        let (third, ()) = tokio::join!(limiter.acquire("c"), async { drop(first) });
+        let none = tokio::time::timeout(soon, limiter.acquire("b")).await;
+        assert!(none.is_err(), "two are under way again");
+        drop((second, third));
+        let (all, done) = tokio::join!(
+            tokio::time::timeout(soon, limiter.acquire("b")),
+            tokio::time::timeout(soon, limiter.acquire("d"))
+        );
+        assert!(all.is_ok() && done.is_ok());
     }
 }
