@@ -127,7 +127,7 @@ impl Work {
             Next::Run(steps) | Next::Undo(steps) => {
                 Box::pin(self.run_steps(&op, &instance, &steps)).await?;
             }
-            Next::Complete => self.complete(session, &op, &instance).await?,
+            Next::Complete => Box::pin(self.complete(session, &op, &instance)).await?,
             Next::FinishRollback => {
                 self.decide(session, Command::FinishRollback { at: self.now() })
                     .await?;
