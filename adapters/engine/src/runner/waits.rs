@@ -11,9 +11,12 @@ use cairn_domain::time::Timestamp;
 use cairn_domain::waits::{Classified, Obstacle, Phase, WaitClass, classify};
 use std::collections::BTreeMap;
 use std::time::Duration;
+use tokio::time::Instant;
 
-/// Longest pause between two looks at what is waited for: the safety net below the watches.
+/// Pause between two looks at what is waited for, the safety net below the watches. It doubles while nothing happens.
 const LOOK_AGAIN_MS: u64 = 5000;
+/// How often it doubles at most.
+const DOUBLINGS: u32 = 2;
 /// Shortest pause, so that a watch that fires at once does not spin.
 const BREATH: Duration = Duration::from_millis(10);
 
@@ -41,6 +44,8 @@ pub(super) struct Patience {
     fewest: Option<usize>,
     /// Looks in a row, for the pauses between them.
     looks: u32,
+    /// Pauses in a row in which the watches told nothing.
+    quiet: u32,
 }
 
 impl Patience {
@@ -375,23 +380,30 @@ impl Work {
         self.patience.looks = self.patience.looks.saturating_add(1);
         let backoff = 100u64 << self.patience.looks.min(5);
         let left = until.millis_since(now).max(1);
+        let longest = left.min(LOOK_AGAIN_MS << self.patience.quiet.min(DOUBLINGS));
+        let began = Instant::now();
         let platform = self.runner.ports.platform.clone();
         let changed = async {
             match watched {
                 Some((scope, action)) => {
-                    platform
-                        .changed(scope, action, left.min(LOOK_AGAIN_MS))
-                        .await;
+                    platform.changed(scope, action, longest).await;
                     tokio::time::sleep(BREATH).await;
                 }
                 None => tokio::time::sleep(Duration::from_millis(left.min(backoff))).await,
             }
         };
-        tokio::select! {
+        let ended = tokio::select! {
             () = self.lost.cancelled() => Err(Stop::Lost),
             () = self.cancelled(true) => Ok(()),
             () = changed => Ok(()),
-        }
+        };
+        let told_nothing = began.elapsed() >= Duration::from_millis(longest);
+        self.patience.quiet = if told_nothing {
+            self.patience.quiet.saturating_add(1)
+        } else {
+            0
+        };
+        ended
     }
 }
 
