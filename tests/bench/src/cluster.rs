@@ -5,15 +5,19 @@ use crate::many::{cluster, completed, namespace};
 use crate::package;
 use crate::read::median;
 use crate::report::{Good, Report};
-use anyhow::Context;
+use anyhow::{Context, bail};
+use futures::TryStreamExt as _;
 use futures::future::try_join_all;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::api::{
     Api, ApiResource, DeleteParams, DynamicObject, GroupVersionKind, Patch, PatchParams,
 };
 use kube::runtime::wait::await_condition;
+use kube::runtime::{WatchStreamExt as _, watcher};
 use std::path::PathBuf;
+use std::pin::pin;
 use std::time::{Duration, Instant};
 
 const ROUNDS: usize = 15;
@@ -82,16 +86,27 @@ async fn bare(client: &kube::Client, namespace: &str) -> anyhow::Result<()> {
         api.patch(&name, &params, &Patch::Apply(&manifest)).await?;
     }
     let workloads: Api<Deployment> = Api::namespaced(client.clone(), namespace);
-    let waits = ["front", "back"].map(|name| {
-        tokio::time::timeout(
-            DEADLINE,
-            await_condition(workloads.clone(), name, is_available),
-        )
+    let waits = ["front", "back"].map(|name| async {
+        await_condition(workloads.clone(), name, is_available).await?;
+        has_endpoint(client, namespace, name).await
     });
-    for waited in try_join_all(waits).await? {
-        waited?;
-    }
+    tokio::time::timeout(DEADLINE, try_join_all(waits)).await??;
     Ok(())
+}
+
+/// Waits until a Service leads to a ready pod: a CNF whose Services lead nowhere is not up.
+async fn has_endpoint(client: &kube::Client, namespace: &str, service: &str) -> anyhow::Result<()> {
+    let slices: Api<EndpointSlice> = Api::namespaced(client.clone(), namespace);
+    let labels = format!("kubernetes.io/service-name={service}");
+    let config = watcher::Config::default().labels(&labels);
+    let mut seen = pin!(watcher(slices, config).applied_objects());
+    while let Some(slice) = seen.try_next().await? {
+        let mut endpoints = slice.endpoints.iter().flatten();
+        if endpoints.any(|one| one.conditions.as_ref().and_then(|c| c.ready) == Some(true)) {
+            return Ok(());
+        }
+    }
+    bail!("the watch of the endpoints of {service} ended")
 }
 
 fn is_available(workload: Option<&Deployment>) -> bool {
