@@ -38,7 +38,7 @@ pub fn follow(
             remains: Remains {
                 leftovers: op.leftovers(),
                 gone: op.gone(),
-                objects: op.known_objects(),
+                objects: op.observed_objects(),
                 cluster_uid: op.plan.as_ref().map(|plan| plan.cluster_uid.clone()),
             },
         }),
@@ -46,7 +46,7 @@ pub fn follow(
             at: *at,
             op: id,
             vnfcs: inventory.clone(),
-            objects: op.known_objects(),
+            objects: op.observed_objects(),
         }),
         Event::OperationCompleted { at, .. } => Some(VnfInstanceCommand::Complete {
             at: *at,

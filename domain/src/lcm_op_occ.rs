@@ -203,6 +203,20 @@ impl VnfLcmOpOcc {
         known
     }
 
+    /// The same, as its instance's record takes them over. What is planned to be made anew has no UID yet; until a
+    /// step has touched it, it is the one on record.
+    #[must_use]
+    pub fn observed_objects(&self) -> Vec<ManagedObject> {
+        let mut observed = self.known_objects();
+        observed.retain(|managed| managed.uid.is_some() || self.has_touched(&managed.object));
+        observed
+    }
+
+    fn has_touched(&self, object: &ObjectRef) -> bool {
+        let mut touched = self.steps.iter().filter(|log| log.touched);
+        touched.any(|log| log.step.action.object().is_some_and(|one| one.is(object)))
+    }
+
     /// What this operation may have left in the cluster: objects it applied or may have applied, or, of a
     /// TERMINATE, objects that it has not seen gone; and the Jobs of its hooks.
     #[must_use]

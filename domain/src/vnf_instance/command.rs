@@ -58,7 +58,7 @@ pub struct Remains {
     pub leftovers: Vec<ManagedObject>,
     /// What it knows to be absent.
     pub gone: Vec<ObjectRef>,
-    /// The objects of its plan, with the UIDs that they have now.
+    /// The objects of its plan, with the UIDs that they have now; without those that it has not made anew yet.
     pub objects: Vec<ManagedObject>,
     /// In which cluster; absent without a plan.
     pub cluster_uid: Option<String>,
@@ -139,7 +139,7 @@ pub enum VnfInstanceCommand {
         op: VnfLcmOpOccId,
         /// Pods after the rollback, where it touched any.
         vnfcs: Option<Vec<Vnfc>>,
-        /// The objects of its plan, with the UIDs that they have now.
+        /// The objects of its plan, with the UIDs that they have now; without those that it has not made anew yet.
         objects: Vec<ManagedObject>,
     },
     /// An inventory found these pods.

@@ -417,3 +417,58 @@ fn an_operation_that_does_not_hold_the_instance_changes_nothing() {
     );
     assert!(world.instance().instantiated.is_some());
 }
+
+/// A VNF whose Service was changed by somebody in a field that cannot be changed back.
+fn drifted() -> World {
+    let mut world = World::instantiated();
+    let mut things = world.cluster.things.iter_mut();
+    let service = things.find(|thing| thing.object.kind == "Service").unwrap();
+    service.body["spec"]["selector"] = json!("drifted");
+    world
+}
+
+fn recorded(world: &World, name: &str) -> Option<crate::object::Uid> {
+    let info = world.instance().instantiated.as_ref().unwrap();
+    let mut objects = info.objects.iter();
+    let found = objects.find(|managed| managed.object.to_string() == name);
+    found.unwrap().uid.clone()
+}
+
+#[test]
+fn what_was_to_be_made_anew_and_was_not_touched_keeps_its_uid_on_record() {
+    let before = recorded(&drifted(), "Service/web");
+    assert!(before.is_some());
+    for params in [heal(), change()] {
+        let mut halted = drifted();
+        halted.begin(params).unwrap();
+        halted.go_until(at_point(ErrorPoint::PreVimControl));
+        let planned = halted.op().known_objects();
+        let mut planned = planned.iter().filter(|o| o.object.kind == "Service");
+        assert_eq!(planned.next().unwrap().uid, None, "it is to be made anew");
+        halted.fail_here("broken");
+        let mut given_up = halted.clone();
+        given_up.fail().unwrap();
+        assert_eq!(recorded(&given_up, "Service/web"), before);
+        halted.rollback().unwrap();
+        assert_eq!(halted.go_on(), OperationState::RolledBack);
+        assert_eq!(recorded(&halted, "Service/web"), before);
+    }
+}
+
+#[test]
+fn what_a_given_up_operation_deleted_to_make_it_anew_has_no_uid_on_record() {
+    let mut world = drifted();
+    world.begin(heal()).unwrap();
+    world.go_until(|op| {
+        op.steps.iter().any(|log| {
+            matches!(log.step.action, Action::Delete { .. })
+                && matches!(log.state, StepState::Done { .. })
+        })
+    });
+    world.fail_here("broken");
+    world.fail().unwrap();
+    assert_eq!(recorded(&world, "Service/web"), None);
+    assert_eq!(world.run(heal()), OperationState::Completed);
+    let there = world.cluster.thing("Service/web").unwrap().uid.clone();
+    assert_eq!(recorded(&world, "Service/web"), Some(there));
+}
