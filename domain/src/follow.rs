@@ -39,6 +39,7 @@ pub fn follow(
                 leftovers: op.leftovers(),
                 gone: op.gone(),
                 objects: op.observed_objects(),
+                scaled: op.scaled(),
                 cluster_uid: op.plan.as_ref().map(|plan| plan.cluster_uid.clone()),
             },
         }),

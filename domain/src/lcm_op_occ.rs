@@ -327,6 +327,23 @@ impl VnfLcmOpOcc {
         })
     }
 
+    /// The VDUs whose replicas a SCALE or `SCALE_TO_LEVEL` has set or may have set.
+    #[must_use]
+    pub fn scaled(&self) -> Option<BTreeSet<String>> {
+        let scales = matches!(self.operation(), Operation::Scale | Operation::ScaleToLevel);
+        let workloads = self.plan.iter().flat_map(|plan| &plan.workloads);
+        let set = workloads.filter(|(_, workload)| self.has_set_replicas(workload));
+        scales.then(|| set.map(|(vdu, _)| vdu.clone()).collect())
+    }
+
+    fn has_set_replicas(&self, workload: &ObjectRef) -> bool {
+        self.steps.iter().enumerate().any(|(index, log)| {
+            matches!(&log.step.action, Action::SetReplicas { object, .. } if object.is(workload))
+                && log.in_effect
+                && !self.had_no_effect(index)
+        })
+    }
+
     /// All that a TERMINATE deletes is gone, and none of it was made again since.
     fn all_gone(&self) -> bool {
         let mut seen_gone = false;
@@ -342,23 +359,29 @@ impl VnfLcmOpOcc {
 
     /// The cluster refused the step for good, and nothing speaks for an effect: there is nothing of ours.
     pub(crate) fn was_refused(&self, index: usize) -> bool {
-        self.steps.get(index).is_some_and(|log| {
-            // A hook that failed has left its Job.
-            !matches!(log.step.action, Action::RunHook { .. })
-                && matches!(
+        self.had_no_effect(index)
+            && self.steps.get(index).is_some_and(|log| {
+                // A hook that failed has left its Job.
+                !matches!(log.step.action, Action::RunHook { .. })
+                    && log
+                        .step
+                        .action
+                        .object()
+                        .is_none_or(|object| self.uid_of(object).is_none())
+            })
+    }
+
+    fn had_no_effect(&self, index: usize) -> bool {
+        !self.in_doubt.contains(&index)
+            && self.steps.get(index).is_some_and(|log| {
+                matches!(
                     &log.state,
                     StepState::Failed {
                         class: WaitClass::Permanent,
                         ..
                     }
                 )
-                && !self.in_doubt.contains(&index)
-                && log
-                    .step
-                    .action
-                    .object()
-                    .is_none_or(|object| self.uid_of(object).is_none())
-        })
+            })
     }
 
     /// The UID of an object of the plan, as it is known now.

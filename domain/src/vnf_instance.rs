@@ -25,6 +25,7 @@ use crate::operation::Operation;
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// How many of its operations an instance remembers.
@@ -170,8 +171,9 @@ pub struct VnfInstance {
     pub patches: u32,
     /// Its latest operations, at most [`OPERATIONS_KEPT`]: whose marks on objects count as its own.
     pub operations: Vec<VnfLcmOpOccId>,
-    /// The last scale operation was given up: the next change sets the replicas of its level.
-    pub scale_in_doubt: bool,
+    /// The VDUs whose replicas a scale operation that was given up may have changed: the next change sets those of
+    /// their level.
+    pub scale_in_doubt: BTreeSet<String>,
     /// The identifier was deleted.
     pub deleted: bool,
 }

@@ -10,7 +10,7 @@ use cairn_domain::ports::PortResult;
 use cairn_domain::vnf_instance::{ClaimPhase, VnfInstance, VnfInstanceEvent};
 
 pub(crate) const NAME: &str = "vnf_instances";
-pub(crate) const SHAPE: i64 = 2;
+pub(crate) const SHAPE: i64 = 3;
 
 impl Shown for VnfInstance {
     fn event(envelope: &Envelope) -> Option<&VnfInstanceEvent> {

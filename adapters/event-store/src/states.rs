@@ -13,7 +13,7 @@ use cairn_domain::vnf_instance::{VnfInstance, VnfInstanceEvent};
 
 /// Version of the states' form. Raise it with each change of a state or of how events fold into it: rows of
 /// other versions are ignored, and the state comes from the events.
-pub(crate) const SCHEMA: i64 = 2;
+pub(crate) const SCHEMA: i64 = 3;
 
 /// An aggregate whose event can be told from an [`EventBody`].
 pub(crate) trait Folded: Pure {

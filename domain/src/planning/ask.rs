@@ -160,7 +160,7 @@ fn scale(inputs: &Inputs<'_>, levels: &Levels) -> SurveyRequest {
     }
 }
 
-/// Whether the replicas of a VDU are to be set: its number changes, or the last scale left it in doubt.
+/// Whether the replicas of a VDU are to be set: its number changes, or a scale that was given up left it in doubt.
 pub(super) fn number_changes(inputs: &Inputs<'_>, levels: &Levels, vdu: &str) -> bool {
     let before = inputs
         .instance
@@ -168,7 +168,17 @@ pub(super) fn number_changes(inputs: &Inputs<'_>, levels: &Levels, vdu: &str) ->
         .as_ref()
         .map(|info| &info.levels.vdu_replicas);
     let after = levels.vdu_replicas.get(vdu);
-    after.is_some() && (inputs.instance.scale_in_doubt || before.and_then(|b| b.get(vdu)) != after)
+    let in_doubt = inputs.instance.scale_in_doubt.contains(vdu);
+    after.is_some() && (in_doubt || before.and_then(|b| b.get(vdu)) != after)
+}
+
+/// Whether a scale that was given up left the replicas of this workload in doubt.
+pub(super) fn is_in_doubt(inputs: &Inputs<'_>, object: &ObjectRef) -> bool {
+    let doubted = &inputs.instance.scale_in_doubt;
+    !doubted.is_empty()
+        && workloads(inputs)
+            .iter()
+            .any(|(vdu, workload)| workload.is(object) && doubted.contains(vdu))
 }
 
 fn reads(objects: &[ManagedObject]) -> Vec<(ObjectRef, Option<crate::object::Uid>)> {

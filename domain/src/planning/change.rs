@@ -13,12 +13,12 @@
 //! Replicas are never part of it: a workload that is changed keeps the live number, one that is made anew begins
 //! with it.
 
-use super::ask::{level_replicas, workloads};
+use super::ask::{is_in_doubt, level_replicas, workloads};
 use super::kept::{Occasion, kept, refuse_loss};
 use super::order::wave_of;
 use super::steps::{
-    create_step, empty, kept_body, replicas_in_doubt, settle, step, surveyed_workloads,
-    undo_of_creation, undo_of_removal,
+    create_step, empty, kept_body, settle, step, surveyed_workloads, undo_of_creation,
+    undo_of_removal,
 };
 use super::{Inputs, Keep};
 use crate::hook::is_hook_job;
@@ -195,6 +195,30 @@ pub(super) fn apply_anew(
             vec![step(wave + 1, apply(replicas, keep(manifest)), undo)]
         }
     }
+}
+
+/// Where a scale that was given up left them in doubt, a change of the whole sets the replicas of the level.
+pub(super) fn replicas_in_doubt(
+    inputs: &Inputs<'_>,
+    found: &Surveyed,
+    manifest: &Value,
+    levels: &Levels,
+    wave: u32,
+) -> Option<Step> {
+    let to = level_replicas(levels, manifest).filter(|_| is_in_doubt(inputs, &found.object))?;
+    let PreState::Ours {
+        replicas: Some(from),
+        ..
+    } = &found.pre
+    else {
+        return None;
+    };
+    let action = Action::SetReplicas {
+        object: found.object.clone(),
+        from: *from,
+        to,
+    };
+    Some(step(wave, action, Undo::Replicas { from: *from }))
 }
 
 /// Removes what was read and is no part of the VNF any more, workloads before what they need; answers what is to

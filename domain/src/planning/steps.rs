@@ -1,7 +1,7 @@
 //! The steps of each operation.
 
 use super::ask::{known_cluster, level_replicas, number_changes, workloads};
-use super::change::{WAVES_EACH, apply_anew, await_gone, is_made_anew, remove};
+use super::change::{WAVES_EACH, apply_anew, await_gone, is_made_anew, remove, replicas_in_doubt};
 use super::hooks;
 use super::kept::{Occasion, kept, refuse_loss};
 use super::{Inputs, Keep, another_cluster, change, is_workload};
@@ -500,30 +500,6 @@ fn heal_all(inputs: &Inputs<'_>, survey: &Survey, keep: &mut Keep<'_>) -> Plan {
     settle(&mut plan.steps, ready, &victims, &workloads);
     plan.steps.extend(await_gone(gone));
     plan
-}
-
-/// Where the last scale was given up, a change of the whole sets the replicas of the recorded level.
-pub(super) fn replicas_in_doubt(
-    inputs: &Inputs<'_>,
-    found: &Surveyed,
-    manifest: &Value,
-    levels: &Levels,
-    wave: u32,
-) -> Option<Step> {
-    let to = level_replicas(levels, manifest).filter(|_| inputs.instance.scale_in_doubt)?;
-    let PreState::Ours {
-        replicas: Some(from),
-        ..
-    } = &found.pre
-    else {
-        return None;
-    };
-    let action = Action::SetReplicas {
-        object: found.object.clone(),
-        from: *from,
-        to,
-    };
-    Some(step(wave, action, Undo::Replicas { from: *from }))
 }
 
 fn terminate(inputs: &Inputs<'_>, survey: &Survey, forceful: bool, keep: &mut Keep<'_>) -> Plan {

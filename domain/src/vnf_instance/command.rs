@@ -7,6 +7,7 @@ use crate::object::ObjectRef;
 use crate::operation::{Levels, Operation};
 use crate::time::Timestamp;
 use serde_json::{Map, Value};
+use std::collections::BTreeSet;
 
 /// What completing an operation means for its instance.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,6 +61,8 @@ pub struct Remains {
     pub gone: Vec<ObjectRef>,
     /// The objects of its plan, with the UIDs that they have now; without those that it has not made anew yet.
     pub objects: Vec<ManagedObject>,
+    /// Of a SCALE or `SCALE_TO_LEVEL`, the VDUs whose replicas it has set or may have set.
+    pub scaled: Option<BTreeSet<String>>,
     /// In which cluster; absent without a plan.
     pub cluster_uid: Option<String>,
 }

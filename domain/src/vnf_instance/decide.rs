@@ -164,6 +164,7 @@ impl VnfInstance {
             at,
             op,
             outcome: OperationState::Completed,
+            scale_in_doubt: None,
         });
         Ok(events)
     }
@@ -176,6 +177,7 @@ impl VnfInstance {
     ) -> Result<Vec<VnfInstanceEvent>, Rejection> {
         self.must_hold(&op)?;
         self.must_be_alone()?;
+        let scale_in_doubt = remains.scaled.clone();
         let mut events = if self.instantiated.is_some() {
             let mut events = self.renamed(at, &remains.objects);
             events.extend(self.strays(at, remains));
@@ -187,6 +189,7 @@ impl VnfInstance {
             at,
             op,
             outcome: OperationState::Failed,
+            scale_in_doubt,
         });
         Ok(events)
     }
@@ -198,6 +201,7 @@ impl VnfInstance {
             leftovers,
             gone,
             objects: _,
+            scaled: _,
             cluster_uid,
         } = remains;
         let stands = |old: &&ManagedObject| {
@@ -251,6 +255,7 @@ impl VnfInstance {
             at,
             op,
             outcome: OperationState::RolledBack,
+            scale_in_doubt: None,
         });
         Ok(events)
     }

@@ -6,6 +6,7 @@ use crate::operation::{Levels, Operation, OperationState};
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::collections::BTreeSet;
 
 /// What an instance takes from its VNFD when it is created (SOL003 5.5.2.2).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -139,6 +140,10 @@ pub enum VnfInstanceEvent {
         op: VnfLcmOpOccId,
         /// COMPLETED, FAILED or `ROLLED_BACK`.
         outcome: OperationState,
+        /// The VDUs whose replicas a SCALE or `SCALE_TO_LEVEL` that was given up may have changed. Where an older
+        /// Cairn has not said which, it may be any.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        scale_in_doubt: Option<BTreeSet<String>>,
     },
     /// The VNF runs.
     Instantiated {

@@ -8,6 +8,7 @@ use crate::ids::{VnfLcmOpOccId, VnfPkgId};
 use crate::lcm_op_occ::plan::{ManagedObject, Vnfc};
 use crate::operation::{Levels, Operation, OperationState};
 use serde_json::{Map, Value};
+use std::collections::BTreeSet;
 
 /// Records a fact. Total: it happened.
 #[must_use]
@@ -36,7 +37,7 @@ pub fn evolve(state: Option<VnfInstance>, event: &VnfInstanceEvent) -> Option<Vn
             leftovers_cluster: None,
             patches: 0,
             operations: Vec::new(),
-            scale_in_doubt: false,
+            scale_in_doubt: BTreeSet::new(),
             deleted: false,
         });
     }
@@ -75,9 +76,12 @@ impl VnfInstance {
                     ClaimPhase::Moving
                 });
             }
-            VnfInstanceEvent::OperationReleased { op, outcome, at: _ } => {
-                self.released(op, *outcome);
-            }
+            VnfInstanceEvent::OperationReleased {
+                op,
+                outcome,
+                scale_in_doubt,
+                at: _,
+            } => self.released(op, *outcome, scale_in_doubt.as_ref()),
             VnfInstanceEvent::Instantiated { info, at: _ } => {
                 self.instantiated = Some(info.clone());
                 self.nothing_left();
@@ -94,7 +98,7 @@ impl VnfInstance {
             VnfInstanceEvent::Terminated { at: _ } => {
                 self.instantiated = None;
                 self.nothing_left();
-                self.scale_in_doubt = false;
+                self.scale_in_doubt.clear();
             }
             VnfInstanceEvent::LeftoversRecorded {
                 objects,
@@ -181,7 +185,7 @@ impl VnfInstance {
     }
 
     fn scaled(&mut self, levels: &Levels, vnfcs: &[Vnfc]) {
-        self.scale_in_doubt = false;
+        self.scale_in_doubt.clear();
         self.with_info(|info| {
             info.levels = levels.clone();
             info.vnfcs = vnfcs.to_vec();
@@ -192,7 +196,7 @@ impl VnfInstance {
         // Only a HEAL of the whole instance applies objects, and with them the replicas of the level; what is
         // no part of the VNF it has removed.
         if !objects.is_empty() {
-            self.scale_in_doubt = false;
+            self.scale_in_doubt.clear();
             self.nothing_left();
         }
         self.with_info(|info| {
@@ -215,7 +219,12 @@ impl VnfInstance {
         }
     }
 
-    fn released(&mut self, op: &VnfLcmOpOccId, outcome: OperationState) {
+    fn released(
+        &mut self,
+        op: &VnfLcmOpOccId,
+        outcome: OperationState,
+        scale_in_doubt: Option<&BTreeSet<String>>,
+    ) {
         if self.beside.as_ref() == Some(op) {
             self.beside = None;
             return;
@@ -226,11 +235,18 @@ impl VnfInstance {
         if outcome != OperationState::RolledBack {
             self.info = effective(&self.info, &claim.overlay);
         }
-        if outcome == OperationState::Failed {
-            self.scale_in_doubt |=
-                matches!(claim.operation, Operation::Scale | Operation::ScaleToLevel);
+        let scaled = matches!(claim.operation, Operation::Scale | Operation::ScaleToLevel);
+        if scaled && outcome == OperationState::Failed {
+            let doubted = scale_in_doubt.map_or_else(|| self.vdus(), BTreeSet::clone);
+            self.scale_in_doubt.extend(doubted);
         }
         self.standing = standing_after(self.standing, claim.operation, outcome);
+    }
+
+    fn vdus(&self) -> BTreeSet<String> {
+        let info = self.instantiated.iter();
+        info.flat_map(|info| info.levels.vdu_replicas.keys().cloned())
+            .collect()
     }
 }
 

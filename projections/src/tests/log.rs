@@ -278,6 +278,7 @@ pub(crate) fn recorded() -> MemoryLog {
             at: at(3),
             op: op_id(&op),
             outcome: OperationState::Completed,
+            scale_in_doubt: None,
         };
         log.of_instance(&instance, vec![released, observed(4)]);
     }

@@ -5,6 +5,7 @@ use crate::lcm_op_occ::UndoLog;
 use crate::lcm_op_occ::plan::{Action, StepState};
 use crate::operation::{ErrorPoint, Leftovers, OperationState};
 use crate::testing::{at_point, instance};
+use std::collections::BTreeSet;
 
 fn left(world: &World) -> Vec<String> {
     let mut names: Vec<String> = world
@@ -333,7 +334,7 @@ fn a_given_up_heal_leaves_the_uids_of_what_it_made_on_record() {
 #[test]
 fn a_scale_after_one_that_was_given_up_sets_the_replicas_of_its_level() {
     let world = given_up_at(World::instantiated(), scale(4), ErrorPoint::PostVimControl);
-    assert!(world.instance().scale_in_doubt);
+    assert_eq!(world.instance().scale_in_doubt, doubted(&["WEB"]));
     for params in [scale_to_level(2), heal()] {
         let mut world = world.clone();
         assert_eq!(
@@ -345,8 +346,63 @@ fn a_scale_after_one_that_was_given_up_sets_the_replicas_of_its_level() {
             world.cluster.thing("Deployment/web").unwrap().replicas,
             Some(2)
         );
-        assert!(!world.instance().scale_in_doubt);
+        assert_eq!(world.instance().scale_in_doubt, doubted(&[]));
     }
+}
+
+fn doubted(vdus: &[&str]) -> BTreeSet<String> {
+    vdus.iter().map(|vdu| (*vdu).to_owned()).collect()
+}
+
+#[test]
+fn a_given_up_scale_leaves_in_doubt_what_it_may_have_set_and_nothing_else() {
+    let early = given_up_at(World::instantiated(), scale(4), ErrorPoint::PreVimControl);
+    assert_eq!(early.instance().scale_in_doubt, doubted(&[]));
+    let late = given_up_at(early, scale(4), ErrorPoint::PostVimControl);
+    assert_eq!(late.instance().scale_in_doubt, doubted(&["WEB"]));
+    // Also the next one, which has set nothing, does not end the doubt.
+    let again = given_up_at(late, scale(4), ErrorPoint::PreVimControl);
+    assert_eq!(again.instance().scale_in_doubt, doubted(&["WEB"]));
+
+    let mut undone = World::instantiated();
+    undone.begin(scale(4)).unwrap();
+    undone.go_until(at_point(ErrorPoint::PostVimControl));
+    undone.fail_here("broken");
+    undone.rollback().unwrap();
+    undone.go_until(|op| {
+        let mut restored = op.undo.iter();
+        restored.any(|log| matches!(log.state, StepState::Done { .. }))
+    });
+    undone.fail_here("broken");
+    undone.fail().unwrap();
+    assert_eq!(undone.instance().scale_in_doubt, doubted(&[]));
+
+    let mut refused = World::instantiated();
+    let call = "set-replicas Deployment/web";
+    refused.cluster.refuse(call, "call", "Invalid", 1);
+    assert_eq!(refused.run(scale(4)), OperationState::FailedTemp);
+    refused.fail().unwrap();
+    assert_eq!(refused.instance().scale_in_doubt, doubted(&[]));
+
+    let mut silent = World::instantiated();
+    silent.cluster.lose_answer(call, true);
+    silent.cluster.refuse(call, "call", "Invalid", 1);
+    assert_eq!(silent.run(scale(4)), OperationState::FailedTemp);
+    silent.fail().unwrap();
+    assert_eq!(silent.instance().scale_in_doubt, doubted(&["WEB"]));
+}
+
+#[test]
+fn a_given_up_scale_of_an_older_cairn_leaves_all_numbers_in_doubt() {
+    let world = given_up_at(World::instantiated(), scale(4), ErrorPoint::PostVimControl);
+    let mut history = world.instance_history().to_vec();
+    let Some(VnfInstanceEvent::OperationReleased { scale_in_doubt, .. }) = history.last_mut()
+    else {
+        panic!("{history:?}")
+    };
+    assert_eq!(scale_in_doubt.take(), Some(doubted(&["WEB"])));
+    let instance = crate::root::replay::<VnfInstance>(&history).unwrap();
+    assert_eq!(instance.scale_in_doubt, doubted(&["DB", "WEB"]));
 }
 
 #[test]

@@ -109,7 +109,8 @@ fn samples() -> Vec<Event> {
         Event::OperationReleased {
             at: at(5),
             op: op_id("o"),
-            outcome: OperationState::RolledBack,
+            outcome: OperationState::Failed,
+            scale_in_doubt: Some(["WEB".to_owned()].into()),
         },
     ]
 }
