@@ -13,7 +13,7 @@ mod history;
 mod rules;
 mod world;
 
-pub use cluster::{Cluster, Thing};
+pub use cluster::{Cluster, Stay, Thing};
 pub use fixture::{
     T0, caller, change_params, deployment, instantiate_params, levels, manifest, manifests,
     next_levels, next_manifests, next_product, product, vnfd,

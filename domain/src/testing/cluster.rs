@@ -1,11 +1,12 @@
 //! A cluster without time or network: objects, pods, and a script of what goes wrong.
 
+mod looks;
+
 use crate::hook::{LABEL, Registration};
 use crate::ids::VimId;
-use crate::lcm_op_occ::plan::{Action, Outcome, PreState, StepResult, Vnfc};
+use crate::lcm_op_occ::plan::{Action, Outcome, StepResult};
 use crate::object::{Body, ObjectRef, Uid};
 use crate::planning::{identity, is_workload};
-use crate::ports::{KindFacts, Survey, SurveyRequest, Surveyed};
 use crate::waits::Obstacle;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -25,6 +26,21 @@ pub struct Thing {
     pub replicas: Option<u32>,
     /// Its pods: name and UID.
     pub pods: Vec<(String, Uid)>,
+    /// It is a Job or Pod that failed.
+    pub failed: bool,
+    /// Whether it goes when it is deleted.
+    pub stay: Stay,
+}
+
+/// Whether an object goes when it is deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stay {
+    /// At once.
+    Free,
+    /// A finalizer holds it.
+    Held,
+    /// A finalizer holds it, and it carries a deletion timestamp.
+    Deleting,
 }
 
 #[derive(Clone, Debug)]
@@ -120,6 +136,41 @@ impl Cluster {
         self.things.retain(|thing| thing.object.to_string() != name);
     }
 
+    /// The Job or Pod of this `Kind/name` has failed.
+    ///
+    /// # Panics
+    ///
+    /// When there is none.
+    #[track_caller]
+    pub fn fail(&mut self, name: &str) {
+        self.named(name).failed = true;
+    }
+
+    /// A finalizer holds the object of this `Kind/name` from now on.
+    ///
+    /// # Panics
+    ///
+    /// When there is none.
+    #[track_caller]
+    pub fn hold(&mut self, name: &str) {
+        self.named(name).stay = Stay::Held;
+    }
+
+    /// No finalizer holds anything any more: what was deleted meanwhile goes.
+    pub fn let_go(&mut self) {
+        self.things.retain(|thing| thing.stay != Stay::Deleting);
+        self.things
+            .iter_mut()
+            .for_each(|thing| thing.stay = Stay::Free);
+    }
+
+    #[track_caller]
+    fn named(&mut self, name: &str) -> &mut Thing {
+        let mut things = self.things.iter_mut();
+        let found = things.find(|thing| thing.object.to_string() == name);
+        found.expect("the object exists")
+    }
+
     /// The object of this `Kind/name`.
     #[must_use]
     pub fn thing(&self, name: &str) -> Option<&Thing> {
@@ -134,69 +185,6 @@ impl Cluster {
         let mut names: Vec<String> = self.things.iter().map(|t| t.object.to_string()).collect();
         names.sort();
         names
-    }
-
-    /// Looks at everything; nothing is ever in its way.
-    #[must_use]
-    pub fn survey(&self, request: &SurveyRequest) -> Survey {
-        let items = request
-            .items
-            .iter()
-            .map(|item| self.dry_run(&item.manifest))
-            .collect();
-        let reads = request
-            .reads
-            .iter()
-            .map(|(object, _)| self.look(object))
-            .collect();
-        Survey {
-            cluster_uid: self.uid.clone(),
-            items,
-            reads,
-            vnfcs: self.inventory(&request.workloads),
-            hooks_left_out: self.hooks_left_out.clone().filter(|_| request.ends_hooks),
-        }
-    }
-
-    /// A look, and what applying the manifest would do.
-    fn dry_run(&self, manifest: &Value) -> Surveyed {
-        let looked = self.look(&placed(manifest));
-        let thing = self.things.iter().find(|t| t.object.is(&looked.object));
-        let Some(thing) = thing.filter(|thing| thing.ours) else {
-            return looked;
-        };
-        Surveyed {
-            needs_recreate: thing.refuses(manifest),
-            unchanged: without_replicas(&thing.body) == without_replicas(manifest),
-            ..looked
-        }
-    }
-
-    fn look(&self, object: &ObjectRef) -> Surveyed {
-        let pre = match self.things.iter().find(|thing| thing.object.is(object)) {
-            None => PreState::Absent,
-            Some(thing) if !thing.ours => PreState::Foreign {
-                uid: thing.uid.clone(),
-            },
-            Some(thing) => PreState::Ours {
-                uid: thing.uid.clone(),
-                operation_id: None,
-                body: Body::Inline(thing.recorded()),
-                deleting: false,
-                failed: false,
-                replicas: thing.replicas,
-            },
-        };
-        Surveyed {
-            object: object.clone(),
-            kind: KindFacts {
-                create_only: object.kind.ends_with("Review"),
-                scalable: is_workload(&object.kind),
-            },
-            pre,
-            needs_recreate: None,
-            unchanged: false,
-        }
     }
 
     /// Makes a step true, or says what is in the way.
@@ -298,25 +286,18 @@ impl Cluster {
     }
 
     fn fail_job(&mut self, object: &ObjectRef, body: &Value, call: &str) {
-        let mut body = body.clone();
-        body["failed"] = true.into();
         self.take_away(&object.to_string());
-        self.make(object, &body, None, true);
+        self.make(object, body, None, true);
+        self.fail(&object.to_string());
         self.effects.push(format!("{call} failed"));
     }
 
     fn run_hook(&mut self, item: &str, object: &ObjectRef, body: &Value) -> StepResult {
         let found = self.things.iter().find(|thing| thing.object.is(object));
         let uid = match found {
-            Some(thing) if thing.body["failed"] == true => {
+            Some(thing) if thing.failed => {
                 self.take_away(&object.to_string());
-                return StepResult::NotDone(vec![Obstacle {
-                    object: object.to_string(),
-                    source: "call".into(),
-                    reason: "BeingReplaced".into(),
-                    message: String::new(),
-                    progress: 0,
-                }]);
+                return waiting(&object.to_string(), "BeingReplaced");
             }
             Some(thing) => thing.uid.clone(),
             None => self.make(object, body, None, true),
@@ -354,6 +335,13 @@ impl Cluster {
         if !thing.ours {
             return waiting(&object.to_string(), "NotOurs");
         }
+        if thing.stay == Stay::Deleting {
+            return waiting(&object.to_string(), "BeingDeleted");
+        }
+        if thing.failed {
+            self.take_away(&object.to_string());
+            return waiting(&object.to_string(), "BeingReplaced");
+        }
         if thing.refuses(body).is_some() {
             return waiting(&object.to_string(), "Invalid");
         }
@@ -379,6 +367,8 @@ impl Cluster {
             ours,
             replicas: None,
             pods: Vec::new(),
+            failed: false,
+            stay: Stay::Free,
         });
         if let Some(number) = number {
             self.resize(object, number);
@@ -407,13 +397,18 @@ impl Cluster {
     }
 
     fn delete(&mut self, object: &ObjectRef, uid: Option<&Uid>) -> StepResult {
-        let before = self.things.len();
-        self.things.retain(|thing| {
-            !(thing.object.is(object) && thing.ours && uid.is_none_or(|uid| *uid == thing.uid))
-        });
-        StepResult::Done(Outcome::Deleted {
-            was_absent: self.things.len() == before,
-        })
+        let meant = |thing: &Thing| {
+            thing.object.is(object) && thing.ours && uid.is_none_or(|uid| *uid == thing.uid)
+        };
+        let Some(at) = self.things.iter().position(meant) else {
+            return StepResult::Done(Outcome::Deleted { was_absent: true });
+        };
+        if self.things[at].stay == Stay::Free {
+            self.things.remove(at);
+        } else {
+            self.things[at].stay = Stay::Deleting;
+        }
+        StepResult::Done(Outcome::Deleted { was_absent: false })
     }
 
     fn set_replicas(&mut self, object: &ObjectRef, to: u32) -> StepResult {
@@ -445,8 +440,14 @@ impl Cluster {
 
     fn ready(&self, objects: &[ObjectRef], replaced: &[Uid]) -> StepResult {
         for object in objects {
-            if !self.things.iter().any(|thing| thing.object.is(object)) {
-                return waiting(&object.to_string(), "Creating");
+            let found = self.things.iter().find(|thing| thing.object.is(object));
+            match found {
+                None => return waiting(&object.to_string(), "Creating"),
+                Some(thing) if thing.failed => return waiting(&object.to_string(), "Failed"),
+                Some(thing) if thing.stay == Stay::Deleting => {
+                    return waiting(&object.to_string(), "Deleting");
+                }
+                Some(_) => {}
             }
         }
         let mut pods = self.things.iter().flat_map(|thing| &thing.pods);
@@ -471,50 +472,6 @@ impl Cluster {
                 residue: Vec::new(),
             }),
         }
-    }
-
-    fn verify(
-        &self,
-        equal: &[(ObjectRef, Body)],
-        absent: &[ObjectRef],
-        replicas: &[(ObjectRef, u32)],
-    ) -> StepResult {
-        let find = |object: &ObjectRef| self.things.iter().find(|thing| thing.object.is(object));
-        for (object, body) in equal {
-            if find(object).is_none_or(|thing| thing.body["data"] != inline(body)["data"]) {
-                return waiting(&object.to_string(), "Differs");
-            }
-        }
-        if let Some(object) = absent
-            .iter()
-            .find(|o| find(o).is_some_and(|thing| thing.ours))
-        {
-            return waiting(&object.to_string(), "Deleting");
-        }
-        for (object, number) in replicas {
-            if find(object).and_then(|thing| thing.replicas) != Some(*number) {
-                return waiting(&object.to_string(), "ReplicasDiffer");
-            }
-        }
-        StepResult::Done(Outcome::Verified)
-    }
-
-    fn inventory(&self, workloads: &[(String, ObjectRef)]) -> Vec<Vnfc> {
-        let mut all = Vec::new();
-        for (vdu_id, object) in workloads {
-            let found = self.things.iter().filter(|thing| thing.object.is(object));
-            for (id, uid) in found.flat_map(|thing| &thing.pods) {
-                all.push(Vnfc {
-                    vdu_id: vdu_id.clone(),
-                    id: id.clone(),
-                    uid: uid.clone(),
-                    namespace: object.namespace.clone().unwrap_or_default(),
-                    workload_kind: object.kind.clone(),
-                });
-            }
-        }
-        all.sort();
-        all
     }
 }
 
@@ -553,10 +510,10 @@ fn without_replicas(body: &Value) -> Value {
 }
 
 fn waiting(object: &str, reason: &str) -> StepResult {
-    let source = if reason == "NotOurs" || reason == "Missing" {
-        "call"
-    } else {
-        "object"
+    let source = match reason {
+        "NotOurs" | "Missing" | "BeingReplaced" | "BeingDeleted" => "call",
+        "Failed" => "Job",
+        _ => "object",
     };
     StepResult::NotDone(vec![Obstacle {
         object: object.to_owned(),

@@ -463,3 +463,54 @@ fn advice_is_given_once_for_each_halt() {
     again.world.tell(advise()).unwrap();
     assert_eq!(again.history().len(), known + 1);
 }
+
+#[test]
+fn a_retry_makes_again_what_is_being_deleted_once_it_is_gone() {
+    let mut story = op().instantiate().failed_at(ErrorPoint::PostVimControl);
+    let service = story.world.cluster.thing("Service/web").unwrap().clone();
+    story.world.cluster.hold("Service/web");
+    story.world.cluster.perform(&Action::Delete {
+        object: service.object,
+        uid: Some(service.uid.clone()),
+        grace_s: None,
+    });
+    story.world.retry().unwrap();
+    story.world.go_until(|op| !op.waits.is_empty());
+    let waits = &story.op().waits;
+    assert_eq!(
+        (waits[0].object.as_str(), waits[0].reason.as_str()),
+        ("Service/web", "BeingDeleted")
+    );
+    story.world.cluster.let_go();
+    story.world.go_on();
+    assert_eq!(story.state(), OperationState::Completed);
+    let made = story.world.cluster.thing("Service/web").unwrap();
+    assert_ne!(made.uid, service.uid);
+}
+
+#[test]
+fn a_retry_makes_a_job_again_that_failed() {
+    let mut story = op().instantiate();
+    let job = crate::testing::manifest(
+        serde_json::json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "setup"}}),
+    );
+    story.world.manifests.push(job);
+    let mut story = story.at(ErrorPoint::PostVimControl);
+    story.world.cluster.fail("Job/setup");
+    let failed = story.world.cluster.thing("Job/setup").unwrap().uid.clone();
+    story.world.go_on();
+    assert_eq!(story.state(), OperationState::FailedTemp);
+    assert!(
+        story
+            .op()
+            .error
+            .clone()
+            .unwrap()
+            .detail
+            .contains("Job/setup")
+    );
+    let story = story.retried();
+    assert_eq!(story.state(), OperationState::Completed);
+    let made = story.world.cluster.thing("Job/setup").unwrap();
+    assert!(!made.failed && made.uid != failed);
+}
