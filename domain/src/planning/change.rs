@@ -11,7 +11,7 @@
 //! | the Job of a hook, left by an operation that was given up | deleted | nothing: it would run again |
 //!
 //! Replicas are never part of it: a workload that is changed keeps the live number, one that is made anew begins
-//! with it.
+//! with it, also where the plan is made anew when the old one is gone.
 
 use super::ask::{is_in_doubt, level_replicas, workloads};
 use super::kept::{Occasion, kept, refuse_loss};
@@ -75,15 +75,15 @@ pub(super) fn change(
         }
         refuse_loss(found)?;
         let replicas = level_replicas(levels, manifest);
-        if !found.unchanged || is_made_anew(found) {
-            let steps = apply_anew(found, manifest, replicas, wave, false, keep);
+        if !found.unchanged || is_made_anew(inputs, found) {
+            let steps = apply_anew(inputs, found, manifest, replicas, wave, false, keep);
             plan.steps.extend(steps);
         }
         let set = replicas_in_doubt(inputs, found, manifest, levels, wave + 2);
         plan.steps.extend(set);
         plan.objects.push(ManagedObject {
             object: found.object.clone(),
-            uid: uid_kept(found),
+            uid: uid_kept(inputs, found),
             manifest: keep(manifest),
         });
         ready.push(found.object.clone());
@@ -120,25 +120,56 @@ fn is_left_alone(plan: &Plan, found: &Surveyed, vdus: Option<&[String]>) -> bool
 }
 
 /// It cannot be changed in place: a field is immutable, or it ran and failed.
-pub(super) fn is_made_anew(found: &Surveyed) -> bool {
+pub(super) fn is_made_anew(inputs: &Inputs<'_>, found: &Surveyed) -> bool {
     match &found.pre {
         PreState::Ours { failed, .. } => {
             (found.needs_recreate.is_some() || *failed)
+                && !was_begun(inputs, &found.object)
                 && kept(&found.object.kind, Occasion::Replaced).is_none()
         }
         PreState::Absent | PreState::Foreign { .. } => false,
     }
 }
 
-fn uid_kept(found: &Surveyed) -> Option<Uid> {
+/// What this operation has begun to apply is not what was there before: it is never planned to be made anew. A Job
+/// of it that failed is made again by its own step.
+pub(super) fn was_begun(inputs: &Inputs<'_>, object: &ObjectRef) -> bool {
+    inputs.op.steps.iter().any(|log| {
+        log.touched
+            && matches!(&log.step.action, Action::Apply { object: applied, .. } if applied.is(object))
+    })
+}
+
+/// The number of replicas that a workload had when this operation deleted it to make it anew: its plan says so.
+fn number_before(inputs: &Inputs<'_>, object: &ObjectRef) -> Option<u32> {
+    let steps = || inputs.op.steps.iter();
+    let deleted = steps().any(|log| {
+        log.touched
+            && matches!(&log.step.action, Action::Delete { object: one, .. } if one.is(object))
+            && matches!(log.step.undo, Undo::Recreate { .. })
+    });
+    let begins_with = steps().find_map(|log| match &log.step.action {
+        Action::Apply {
+            object: one,
+            replicas,
+            ..
+        } if one.is(object) => *replicas,
+        _ => None,
+    });
+    // What is in doubt was none of anybody's.
+    begins_with.filter(|_| deleted && !is_in_doubt(inputs, object))
+}
+
+fn uid_kept(inputs: &Inputs<'_>, found: &Surveyed) -> Option<Uid> {
     match &found.pre {
-        PreState::Ours { uid, .. } if !is_made_anew(found) => Some(uid.clone()),
+        PreState::Ours { uid, .. } if !is_made_anew(inputs, found) => Some(uid.clone()),
         PreState::Ours { .. } | PreState::Absent | PreState::Foreign { .. } => None,
     }
 }
 
 /// The steps that bring one object to its manifest, whatever is there.
 pub(super) fn apply_anew(
+    inputs: &Inputs<'_>,
     found: &Surveyed,
     manifest: &Value,
     replicas: Option<u32>,
@@ -147,6 +178,7 @@ pub(super) fn apply_anew(
     keep: &mut Keep<'_>,
 ) -> Vec<Step> {
     let object = found.object.clone();
+    let replicas = number_before(inputs, &object).or(replicas);
     let apply = |replicas: Option<u32>, manifest| Action::Apply {
         object: object.clone(),
         manifest,
@@ -159,7 +191,7 @@ pub(super) fn apply_anew(
             body,
             replicas: live,
             ..
-        } if is_made_anew(found) => {
+        } if is_made_anew(inputs, found) => {
             // Undone the other way round: the new one goes, then the old one is made again.
             let delete = Action::Delete {
                 object: object.clone(),

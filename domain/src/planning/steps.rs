@@ -1,7 +1,9 @@
 //! The steps of each operation.
 
 use super::ask::{known_cluster, level_replicas, number_changes, workloads};
-use super::change::{WAVES_EACH, apply_anew, await_gone, is_made_anew, remove, replicas_in_doubt};
+use super::change::{
+    WAVES_EACH, apply_anew, await_gone, is_made_anew, remove, replicas_in_doubt, was_begun,
+};
 use super::hooks;
 use super::kept::{Occasion, kept, refuse_loss};
 use super::{Inputs, Keep, another_cluster, change, is_workload};
@@ -225,14 +227,6 @@ pub(super) fn undo_of_removal(
 fn is_hook(recorded: &[ManagedObject], object: &ObjectRef) -> bool {
     let found = recorded.iter().find(|known| known.object.is(object));
     found.is_some_and(|known| is_hook_job(&known.manifest))
-}
-
-/// What this operation made itself is no leftover that it could replace.
-fn was_begun(inputs: &Inputs<'_>, object: &ObjectRef) -> bool {
-    inputs.op.steps.iter().any(|log| {
-        log.touched
-            && matches!(&log.step.action, Action::Apply { object: applied, .. } if applied.is(object))
-    })
 }
 
 fn is_replaced(inputs: &Inputs<'_>, found: &Surveyed) -> bool {
@@ -470,6 +464,7 @@ fn heal_all(inputs: &Inputs<'_>, survey: &Survey, keep: &mut Keep<'_>) -> Plan {
         let wave = inputs.wave(place, found) * WAVES_EACH;
         last = last.max(wave);
         plan.steps.extend(apply_anew(
+            inputs,
             found,
             manifest,
             level_replicas(&levels, manifest),
@@ -477,7 +472,7 @@ fn heal_all(inputs: &Inputs<'_>, survey: &Survey, keep: &mut Keep<'_>) -> Plan {
             true,
             keep,
         ));
-        if is_made_anew(found) {
+        if is_made_anew(inputs, found) {
             plan.objects
                 .iter_mut()
                 .filter(|managed| managed.object.is(&found.object))

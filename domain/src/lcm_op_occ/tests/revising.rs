@@ -159,3 +159,138 @@ fn leftovers_are_replaced_once_not_again_at_each_revision() {
         new
     );
 }
+
+fn is_done(op: &VnfLcmOpOcc, kind: &str, subject: &str) -> bool {
+    op.steps.iter().any(|log| {
+        log.step.action.kind() == kind
+            && log.step.action.subject() == subject
+            && matches!(log.state, StepState::Done { .. })
+    })
+}
+
+fn replicas(story: &OpStory) -> Option<u32> {
+    let web = story.world.cluster.thing("Deployment/web");
+    web.and_then(|web| web.replicas)
+}
+
+/// A workload that is made anew, of which an autoscaler has made 7 meanwhile: halted when the old one is deleted.
+fn deleted_to_be_made_anew(mut story: OpStory) -> OpStory {
+    for thing in &mut story.world.cluster.things {
+        if thing.object.kind == "Deployment" {
+            thing.replicas = Some(7);
+            thing.body["spec"]["selector"] = json!("drifted");
+        }
+    }
+    let mut story = story.until(|op| is_done(op, "delete", "Deployment/web"));
+    story.world.fail_here("broken");
+    assert_eq!(replicas(&story), None, "it is deleted");
+    story
+}
+
+#[test]
+fn what_was_deleted_to_be_made_anew_begins_with_the_number_that_it_had() {
+    for story in [op().change_vnfpkg(), op().heal_all()] {
+        let story = patched(deleted_to_be_made_anew(story));
+        let completed = story.clone().retried();
+        assert_eq!(completed.state(), OperationState::Completed);
+        assert_eq!(replicas(&completed), Some(7));
+
+        // Also where the plan is made anew once more, and where it vanishes again.
+        let mut twice = patched(
+            story
+                .clone()
+                .retried_and_failed_at(ErrorPoint::PostVimControl),
+        );
+        twice.world.cluster.take_away("Deployment/web");
+        let twice = twice.retried();
+        assert_eq!(twice.state(), OperationState::Completed);
+        assert_eq!(replicas(&twice), Some(7));
+
+        let undone = story
+            .retried_and_failed_at(ErrorPoint::PostVimControl)
+            .rolled_back();
+        assert_eq!(undone.state(), OperationState::RolledBack);
+        assert_eq!(replicas(&undone), Some(7));
+    }
+}
+
+#[test]
+fn what_a_given_up_scale_left_in_doubt_begins_with_the_number_of_its_level() {
+    let mut scaled = op().scale_out().failed_at(ErrorPoint::PostVimControl);
+    scaled.world.fail().unwrap();
+    let mut story = op().heal_all();
+    story.world = scaled.world;
+    let story = patched(deleted_to_be_made_anew(story)).retried();
+    assert_eq!(story.state(), OperationState::Completed);
+    assert_eq!(replicas(&story), Some(2));
+}
+
+fn job() -> crate::ports::Manifest {
+    crate::testing::manifest(
+        json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "migrate"}}),
+    )
+}
+
+#[test]
+fn a_job_of_this_operation_that_failed_is_nothing_that_was_there_before() {
+    let mut story = op().change_vnfpkg();
+    let before = story.world.cluster.names();
+    story.world.next_manifests.push(job());
+    let mut story = story.at(ErrorPoint::PostVimControl);
+    story.world.cluster.fail("Job/migrate");
+    let failed = story
+        .world
+        .cluster
+        .thing("Job/migrate")
+        .unwrap()
+        .uid
+        .clone();
+    story.world.go_on();
+    assert_eq!(story.state(), OperationState::FailedTemp);
+    let story = patched(story);
+
+    let completed = story.clone().retried();
+    assert_eq!(completed.state(), OperationState::Completed);
+    let made = completed.world.cluster.thing("Job/migrate").unwrap();
+    assert!(!made.failed && made.uid != failed, "it ran again");
+    let info = completed.world.instance().instantiated.clone().unwrap();
+    let mut recorded = info.objects.iter().filter(|o| o.object.kind == "Job");
+    assert_eq!(recorded.next().unwrap().uid.as_ref(), Some(&made.uid));
+
+    let undone = story
+        .retried_and_failed_at(ErrorPoint::VnfConfigEnd)
+        .rolled_back();
+    assert_eq!(undone.state(), OperationState::RolledBack);
+    assert_eq!(undone.world.cluster.names(), before);
+}
+
+#[test]
+fn a_job_that_had_failed_before_is_there_again_after_a_rollback() {
+    let mut story = op().heal_all();
+    let mut world = World::new();
+    world.manifests.push(job());
+    world.instantiate();
+    world.cluster.fail("Job/migrate");
+    story.world = world;
+    let before = story.world.cluster.names();
+    let failed = story
+        .world
+        .cluster
+        .thing("Job/migrate")
+        .unwrap()
+        .uid
+        .clone();
+    let mut story = story.until(|op| is_done(op, "apply", "Job/migrate"));
+    story.world.cluster.fail("Job/migrate");
+    story.world.fail_here("broken");
+    let story = patched(story);
+    let completed = story.clone().retried();
+    assert_eq!(completed.state(), OperationState::Completed);
+    let made = completed.world.cluster.thing("Job/migrate").unwrap();
+    assert!(!made.failed && made.uid != failed);
+    let undone = story
+        .retried_and_failed_at(ErrorPoint::VnfConfigEnd)
+        .rolled_back();
+    assert_eq!(undone.state(), OperationState::RolledBack);
+    assert_eq!(undone.world.cluster.names(), before);
+}
