@@ -9,9 +9,10 @@
 use super::steps::step;
 use super::{Inputs, Keep};
 use crate::hook::{Hook, ITEM, Items, LABEL, Moment};
+use crate::ids::VnfdId;
 use crate::lcm_op_occ::plan::{Action, Plan, Step, Undo};
 use crate::object::{ObjectRef, let_job_stay};
-use crate::operation::Operation;
+use crate::operation::{Operation, Params};
 use crate::ports::{HookJob, Survey, SurveyItem};
 use serde_json::{Map, Value, json};
 
@@ -186,15 +187,32 @@ fn job(inputs: &Inputs<'_>, hook: &Hook, item: Option<&str>, name: &str) -> Valu
 }
 
 fn variables(inputs: &Inputs<'_>, hook: &Hook, item: Option<&str>) -> Vec<(&'static str, String)> {
+    let (vnfd, before) = vnfds(inputs);
     let mut all = vec![
         ("CAIRN_VNF_INSTANCE_ID", inputs.instance.id.to_string()),
         ("CAIRN_VNF_LCM_OP_OCC_ID", inputs.op.id.to_string()),
-        ("CAIRN_VNFD_ID", inputs.instance.product.vnfd_id.to_string()),
+        ("CAIRN_VNFD_ID", vnfd.to_string()),
         ("CAIRN_OPERATION", inputs.op.operation().to_string()),
         ("CAIRN_HOOK", hook.name.clone()),
     ];
+    all.extend(before.map(|before| ("CAIRN_VNFD_ID_BEFORE", before.to_string())));
     all.extend(item.map(|item| ("CAIRN_HOOK_ITEM", item.to_owned())));
     all
+}
+
+/// The VNFD whose package the hook is of, and the one that a change of the package began with. A hook of a rollback is
+/// planned with all others and of the same package.
+fn vnfds<'a>(inputs: &Inputs<'a>) -> (&'a VnfdId, Option<&'a VnfdId>) {
+    let recorded = &inputs.instance.product.vnfd_id;
+    match &inputs.op.params {
+        Params::ChangeVnfpkg { product, .. } => (&product.vnfd_id, Some(recorded)),
+        Params::Instantiate { .. }
+        | Params::Scale { .. }
+        | Params::ScaleToLevel { .. }
+        | Params::Heal { .. }
+        | Params::ModifyInfo { .. }
+        | Params::Terminate { .. } => (recorded, None),
+    }
 }
 
 /// Gives a container the variables; and where it fails without a word, its last lines are its word.

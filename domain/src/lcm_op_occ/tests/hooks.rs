@@ -4,8 +4,10 @@ mod left;
 
 use super::*;
 use crate::hook::{Hook, Items, LABEL, Moment, ResultFrom};
+use crate::object::Body;
 use crate::testing::OpStory;
 use serde_json::json;
+use std::collections::BTreeMap;
 
 fn hook(name: &str, moment: Moment, items: Items) -> Hook {
     Hook {
@@ -159,6 +161,68 @@ fn a_job_is_named_by_operation_hook_and_item_and_told_what_it_is_for() {
     for told in ["CAIRN_HOOK_ITEM", "three", "vnf-1", "op-1", "INSTANTIATE"] {
         assert!(env.contains(told), "{env} should tell {told}");
     }
+}
+
+/// What the container of each hook's Job is told, by hook, whether its turn has come or not.
+fn told(story: &OpStory, variable: &str) -> BTreeMap<String, Option<String>> {
+    let op = story.op();
+    let of_rollback = op.plan.iter().flat_map(|plan| &plan.rollback_hooks);
+    let steps = op.steps.iter().map(|log| &log.step).chain(of_rollback);
+    let hooks = steps.filter_map(|step| match &step.action {
+        Action::RunHook { hook, manifest, .. } => Some((hook.clone(), manifest)),
+        _ => None,
+    });
+    let value = |manifest: &Body| {
+        let Body::Inline(job) = manifest else {
+            panic!()
+        };
+        let env = &job["spec"]["template"]["spec"]["containers"][0]["env"];
+        let mut env = env.as_array().unwrap().iter();
+        let found = env.find(|one| one["name"] == variable);
+        found.map(|one| one["value"].as_str().unwrap().to_owned())
+    };
+    hooks.map(|(hook, job)| (hook, value(job))).collect()
+}
+
+/// Its hooks are of the new package, those of its rollback too.
+#[test]
+fn hooks_of_a_change_are_told_the_vnfd_that_they_are_of_and_the_one_before() {
+    let mut story = op().change_vnfpkg();
+    let names = [
+        ("change_vnfpkg_start", Moment::Start),
+        ("change_vnfpkg_end", Moment::End),
+        ("change_vnfpkg_rollback_start", Moment::RollbackStart),
+        ("change_vnfpkg_rollback_end", Moment::RollbackEnd),
+    ];
+    story.world.hooks = names
+        .map(|(name, moment)| Hook {
+            operation: "change_vnfpkg".into(),
+            ..hook(name, moment, Items::Once)
+        })
+        .to_vec();
+    let story = patched_and_retried(story.failed_at(ErrorPoint::PreVimControl));
+    let all = |value: &str| {
+        let told = names.map(|(name, _)| (name.to_owned(), Some(value.to_owned())));
+        BTreeMap::from(told)
+    };
+    assert_eq!(told(&story, "CAIRN_VNFD_ID"), all("vnfd-2"));
+    assert_eq!(told(&story, "CAIRN_VNFD_ID_BEFORE"), all("vnfd-1"));
+
+    let others = with_hooks().completed();
+    let of_all = |variable| told(&others, variable).into_values().collect::<Vec<_>>();
+    assert_eq!(of_all("CAIRN_VNFD_ID"), vec![Some("vnfd-1".to_owned()); 4]);
+    assert_eq!(of_all("CAIRN_VNFD_ID_BEFORE"), vec![None; 4]);
+}
+
+/// A plan made anew tells the same.
+fn patched_and_retried(mut story: OpStory) -> OpStory {
+    let changes = json!({"metadata": {"site": "south"}});
+    let changes = changes.as_object().cloned().unwrap();
+    story
+        .world
+        .run(crate::operation::Params::ModifyInfo { changes });
+    story.world.back_to_previous();
+    story.retried_and_failed_at(ErrorPoint::VnfConfigEnd)
 }
 
 #[test]
