@@ -39,6 +39,8 @@ pub fn follow(
                 leftovers: op.leftovers(),
                 gone: op.gone(),
                 objects: op.observed_objects(),
+                vnfcs: op.vnfcs_told(),
+                hook_jobs_removed: op.has_removed_hook_jobs(),
                 scaled: op.scaled(),
                 cluster_uid: op.plan.as_ref().map(|plan| plan.cluster_uid.clone()),
             },
@@ -48,11 +50,13 @@ pub fn follow(
             op: id,
             vnfcs: inventory.clone(),
             objects: op.observed_objects(),
+            hook_jobs_removed: op.has_removed_hook_jobs(),
         }),
         Event::OperationCompleted { at, .. } => Some(VnfInstanceCommand::Complete {
             at: *at,
             op: id,
             effect: effect(op, product),
+            hook_jobs_removed: op.has_removed_hook_jobs(),
         }),
         Event::GrantRequested { .. }
         | Event::Granted { .. }

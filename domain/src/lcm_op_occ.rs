@@ -226,7 +226,9 @@ impl VnfLcmOpOcc {
         } else if self.all_gone() {
             Vec::new()
         } else {
-            self.objects()
+            let mut left = self.objects();
+            left.retain(|managed| !self.is_seen_absent(&managed.object));
+            left
         };
         left.extend(self.hook_jobs());
         left
@@ -273,9 +275,16 @@ impl VnfLcmOpOcc {
     }
 
     fn hook_jobs_removed(&self) -> bool {
-        self.steps.iter().any(|log| {
-            matches!(log.step.action, Action::RemoveHookJobs { .. }) && is_done(&log.state)
-        })
+        let mut steps = self.steps.iter();
+        steps.any(|log| removes_hook_jobs(&log.step) && is_done(&log.state))
+    }
+
+    /// Whether it has removed the Jobs of all hooks of its instance, at its end or that of its rollback.
+    #[must_use]
+    pub fn has_removed_hook_jobs(&self) -> bool {
+        let mut undo = self.undo.iter();
+        self.hook_jobs_removed()
+            || undo.any(|log| removes_hook_jobs(&log.undo.step) && is_done(&log.state))
     }
 
     /// The results of the hooks whose Jobs these are, with their items, as far as they are known.
@@ -303,11 +312,9 @@ impl VnfLcmOpOcc {
     #[must_use]
     pub fn gone(&self) -> Vec<ObjectRef> {
         if self.operation() == Operation::Terminate {
-            let objects = if self.all_gone() {
-                self.objects()
-            } else {
-                Vec::new()
-            };
+            let all = self.all_gone();
+            let mut objects = self.objects();
+            objects.retain(|managed| all || self.is_seen_absent(&managed.object));
             return objects.into_iter().map(|managed| managed.object).collect();
         }
         self.steps
@@ -342,6 +349,28 @@ impl VnfLcmOpOcc {
                 && log.in_effect
                 && !self.had_no_effect(index)
         })
+    }
+
+    /// What a TERMINATE has seen absent, though not yet the pods and what else belonged to it: it was so when the plan
+    /// was made, and is only waited for; or it was when its turn came.
+    fn is_seen_absent(&self, object: &ObjectRef) -> bool {
+        let mut waited_for = false;
+        for log in &self.steps {
+            match &log.step.action {
+                Action::Delete { object: one, .. } if one.is(object) => {
+                    let absent = StepState::Done {
+                        outcome: Outcome::Deleted { was_absent: true },
+                    };
+                    return log.in_effect && log.state == absent;
+                }
+                Action::AwaitGone { objects, .. } => {
+                    let mut objects = objects.iter();
+                    waited_for |= objects.any(|(one, uid)| one.is(object) && uid.is_none());
+                }
+                _ => {}
+            }
+        }
+        waited_for
     }
 
     /// All that a TERMINATE deletes is gone, and none of it was made again since.
@@ -426,6 +455,24 @@ impl VnfLcmOpOcc {
         changes
     }
 
+    /// The pods that whoever follows the resource changes has, where this operation has told of any.
+    #[must_use]
+    pub fn vnfcs_told(&self) -> Option<Vec<Vnfc>> {
+        if self.resource_changes.is_empty() {
+            return None;
+        }
+        let of = |kind: ChangeType| {
+            let changes = self.resource_changes.iter();
+            changes.filter(move |change| change.change_type == kind)
+        };
+        let removed = |vnfc: &Vnfc| of(ChangeType::Removed).any(|one| one.vnfc.uid == vnfc.uid);
+        let mut vnfcs = self.inventory_before.clone();
+        vnfcs.retain(|vnfc| !removed(vnfc));
+        vnfcs.extend(of(ChangeType::Added).map(|change| change.vnfc.clone()));
+        vnfcs.sort();
+        Some(vnfcs)
+    }
+
     /// Whether any cluster write may have been made.
     #[must_use]
     pub fn has_written(&self) -> bool {
@@ -443,6 +490,10 @@ fn job_of(action: &Action) -> Option<ManagedObject> {
         uid: None,
         manifest: crate::hook::marker(object, hook),
     })
+}
+
+fn removes_hook_jobs(step: &Step) -> bool {
+    matches!(step.action, Action::RemoveHookJobs { .. })
 }
 
 fn is_done(state: &StepState) -> bool {

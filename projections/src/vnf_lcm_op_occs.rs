@@ -10,7 +10,7 @@ use cairn_domain::lcm_op_occ::{VnfLcmOpOcc, VnfLcmOpOccEvent};
 use cairn_domain::ports::PortResult;
 
 pub(crate) const NAME: &str = "vnf_lcm_op_occs";
-pub(crate) const SHAPE: i64 = 2;
+pub(crate) const SHAPE: i64 = 3;
 
 impl Shown for VnfLcmOpOcc {
     fn event(envelope: &Envelope) -> Option<&VnfLcmOpOccEvent> {

@@ -338,6 +338,9 @@ impl VnfLcmOpOcc {
         if matches!(outcome, Outcome::Gone { .. } | Outcome::Verified) {
             self.steps.iter_mut().for_each(|log| log.leaving = false);
         }
+        if let Outcome::Inventory { vnfcs } = outcome {
+            self.resource_changes = self.changes_to(vnfcs);
+        }
         let Some(step) = done.undoes else { return };
         let object = done.step.action.object().cloned();
         self.in_doubt.remove(&step);

@@ -61,6 +61,10 @@ pub struct Remains {
     pub gone: Vec<ObjectRef>,
     /// The objects of its plan, with the UIDs that they have now; without those that it has not made anew yet.
     pub objects: Vec<ManagedObject>,
+    /// Pods after it, as whoever follows its resource changes has them; absent where it has told of none.
+    pub vnfcs: Option<Vec<Vnfc>>,
+    /// It has removed the Jobs of all hooks of the instance, those that earlier operations left too.
+    pub hook_jobs_removed: bool,
     /// Of a SCALE or `SCALE_TO_LEVEL`, the VDUs whose replicas it has set or may have set.
     pub scaled: Option<BTreeSet<String>>,
     /// In which cluster; absent without a plan.
@@ -124,6 +128,8 @@ pub enum VnfInstanceCommand {
         op: VnfLcmOpOccId,
         /// What it means.
         effect: Effect,
+        /// It has removed the Jobs of all hooks of the instance, those that earlier operations left too.
+        hook_jobs_removed: bool,
     },
     /// The operation entered FAILED.
     GiveUp {
@@ -144,6 +150,8 @@ pub enum VnfInstanceCommand {
         vnfcs: Option<Vec<Vnfc>>,
         /// The objects of its plan, with the UIDs that they have now; without those that it has not made anew yet.
         objects: Vec<ManagedObject>,
+        /// It has removed the Jobs of all hooks of the instance, those that earlier operations left too.
+        hook_jobs_removed: bool,
     },
     /// An inventory found these pods.
     ObserveVnfcs {

@@ -1,6 +1,7 @@
 //! What each command means where the instance stands.
 
 use super::{Effect, Rejection, Remains, VnfInstance, VnfInstanceCommand, VnfInstanceEvent};
+use crate::hook::is_hook_job;
 use crate::ids::VnfLcmOpOccId;
 use crate::lcm_op_occ::plan::{ManagedObject, Vnfc};
 use crate::operation::OperationState;
@@ -82,14 +83,20 @@ impl VnfInstance {
                     rolling_back,
                 }])
             }
-            VnfInstanceCommand::Complete { at, op, effect } => self.complete(at, op, effect),
+            VnfInstanceCommand::Complete {
+                at,
+                op,
+                effect,
+                hook_jobs_removed,
+            } => self.complete(at, op, effect, hook_jobs_removed),
             VnfInstanceCommand::GiveUp { at, op, remains } => self.give_up(at, op, remains),
             VnfInstanceCommand::TakeBack {
                 at,
                 op,
                 vnfcs,
                 objects,
-            } => self.take_back(at, op, vnfcs, &objects),
+                hook_jobs_removed,
+            } => self.take_back(at, op, vnfcs, &objects, hook_jobs_removed),
             VnfInstanceCommand::ObserveVnfcs { at, vnfcs } => Ok(self.observe(at, vnfcs)),
             VnfInstanceCommand::Delete { at, by, tenant } => {
                 self.may_be_deleted()?;
@@ -124,8 +131,19 @@ impl VnfInstance {
         at: Timestamp,
         op: VnfLcmOpOccId,
         effect: Effect,
+        hook_jobs_removed: bool,
     ) -> Result<Vec<VnfInstanceEvent>, Rejection> {
         self.must_hold(&op)?;
+        // With what else completes nothing is left at all.
+        let others_stay = match &effect {
+            Effect::Scaled { .. } => true,
+            Effect::Healed { objects, .. } => objects.is_empty(),
+            Effect::Instantiated(_)
+            | Effect::InfoModified { .. }
+            | Effect::PackageChanged { .. }
+            | Effect::Terminated => false,
+        };
+        let left = self.left_before(hook_jobs_removed && others_stay, &[]);
         let mut events = match effect {
             Effect::Instantiated(info) => vec![VnfInstanceEvent::Instantiated { at, info }],
             Effect::Scaled { levels, vnfcs } => {
@@ -160,6 +178,7 @@ impl VnfInstance {
             }],
             Effect::Terminated => vec![VnfInstanceEvent::Terminated { at }],
         };
+        events.extend(self.left(at, left));
         events.push(VnfInstanceEvent::OperationReleased {
             at,
             op,
@@ -179,7 +198,9 @@ impl VnfInstance {
         self.must_be_alone()?;
         let scale_in_doubt = remains.scaled.clone();
         let mut events = if self.instantiated.is_some() {
-            let mut events = self.renamed(at, &remains.objects);
+            let vnfcs = remains.vnfcs.clone();
+            let mut events = vnfcs.map_or_else(Vec::new, |vnfcs| self.observe(at, vnfcs));
+            events.extend(self.renamed(at, &remains.objects));
             events.extend(self.strays(at, remains));
             events
         } else {
@@ -200,17 +221,43 @@ impl VnfInstance {
         let Remains {
             leftovers,
             gone,
-            objects: _,
-            scaled: _,
+            objects,
+            hook_jobs_removed,
             cluster_uid,
+            vnfcs: _,
+            scaled: _,
         } = remains;
-        let stands = |old: &&ManagedObject| {
+        let mut left = self.left_before(hook_jobs_removed, &objects);
+        left.retain(|old| {
             !gone.iter().any(|object| object.is(&old.object))
                 && !leftovers.iter().any(|new| new.object.is(&old.object))
-        };
-        let mut objects: Vec<ManagedObject> =
-            self.leftovers.iter().filter(stands).cloned().collect();
-        objects.extend(leftovers);
+        });
+        left.extend(leftovers);
+        self.leftovers_are(at, left, cluster_uid)
+    }
+
+    /// What was left before, with the UIDs that it has now; without the Jobs of hooks where all were removed.
+    fn left_before(
+        &self,
+        hook_jobs_removed: bool,
+        objects: &[ManagedObject],
+    ) -> Vec<ManagedObject> {
+        let mut left = with_uids(&self.leftovers, objects);
+        left.retain(|left| !(hook_jobs_removed && is_hook_job(&left.manifest)));
+        left
+    }
+
+    /// That this is left now, if it is anything else than before.
+    fn left(&self, at: Timestamp, objects: Vec<ManagedObject>) -> Option<VnfInstanceEvent> {
+        (objects != self.leftovers).then(|| self.leftovers_are(at, objects, None))
+    }
+
+    fn leftovers_are(
+        &self,
+        at: Timestamp,
+        objects: Vec<ManagedObject>,
+        cluster_uid: Option<String>,
+    ) -> VnfInstanceEvent {
         let cluster_uid = if objects.is_empty() {
             None
         } else {
@@ -247,10 +294,12 @@ impl VnfInstance {
         op: VnfLcmOpOccId,
         vnfcs: Option<Vec<Vnfc>>,
         objects: &[ManagedObject],
+        hook_jobs_removed: bool,
     ) -> Result<Vec<VnfInstanceEvent>, Rejection> {
         self.must_hold(&op)?;
         let mut events = vnfcs.map_or_else(Vec::new, |vnfcs| self.observe(at, vnfcs));
         events.extend(self.renamed(at, objects));
+        events.extend(self.left(at, self.left_before(hook_jobs_removed, objects)));
         events.push(VnfInstanceEvent::OperationReleased {
             at,
             op,
@@ -262,34 +311,10 @@ impl VnfInstance {
 
     /// Objects that were made again have other UIDs than recorded: without them nothing could be done with
     /// them later, for what has another UID is not ours.
-    fn renamed(&self, at: Timestamp, objects: &[ManagedObject]) -> Vec<VnfInstanceEvent> {
-        let known = match &self.instantiated {
-            Some(info) => &info.objects,
-            None => &self.leftovers,
-        };
-        let uid_now = |old: &ManagedObject| {
-            let found = objects.iter().find(|new| new.object.is(&old.object));
-            found.map_or_else(|| old.uid.clone(), |new| new.uid.clone())
-        };
-        let now: Vec<ManagedObject> = known
-            .iter()
-            .map(|old| ManagedObject {
-                uid: uid_now(old),
-                ..old.clone()
-            })
-            .collect();
-        if now == *known {
-            return Vec::new();
-        }
-        if self.instantiated.is_some() {
-            return vec![VnfInstanceEvent::ObjectsObserved { at, objects: now }];
-        }
-        let cluster_uid = self.leftovers_cluster.clone();
-        vec![VnfInstanceEvent::LeftoversRecorded {
-            at,
-            objects: now,
-            cluster_uid,
-        }]
+    fn renamed(&self, at: Timestamp, objects: &[ManagedObject]) -> Option<VnfInstanceEvent> {
+        let known = &self.instantiated.as_ref()?.objects;
+        let objects = with_uids(known, objects);
+        (objects != *known).then_some(VnfInstanceEvent::ObjectsObserved { at, objects })
     }
 
     fn observe(&self, at: Timestamp, vnfcs: Vec<Vnfc>) -> Vec<VnfInstanceEvent> {
@@ -298,4 +323,19 @@ impl VnfInstance {
         }
         vec![VnfInstanceEvent::VnfcsObserved { at, vnfcs }]
     }
+}
+
+/// Known objects, with the UIDs that they have now.
+fn with_uids(known: &[ManagedObject], objects: &[ManagedObject]) -> Vec<ManagedObject> {
+    let uid_now = |old: &ManagedObject| {
+        let found = objects.iter().find(|new| new.object.is(&old.object));
+        found.map_or_else(|| old.uid.clone(), |new| new.uid.clone())
+    };
+    known
+        .iter()
+        .map(|old| ManagedObject {
+            uid: uid_now(old),
+            ..old.clone()
+        })
+        .collect()
 }

@@ -1,6 +1,7 @@
 //! Who follows `affectedVnfcs` has the VNFCs that the record has.
 
 use super::*;
+use crate::lcm_op_occ::UndoLog;
 use crate::lcm_op_occ::event::ChangeType;
 use crate::lcm_op_occ::plan::Vnfc;
 use crate::object::Uid;
@@ -10,7 +11,7 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 
 /// The VNFCs as an NFVO has them: from what it was told.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Follower(BTreeMap<Uid, Vnfc>);
 
 impl Follower {
@@ -81,6 +82,37 @@ fn a_rollback_that_touched_pods_tells_those_that_there_are_after_it() {
     }
 }
 
+/// What an INSTANTIATE left is no part of a VNF: it is listed as leftovers.
+#[test]
+fn what_was_given_up_has_told_the_vnfcs_that_are_on_record_after_it() {
+    for (kind, mut story) in OpStory::every_kind() {
+        if matches!(kind, "MODIFY_INFO" | "INSTANTIATE") {
+            continue;
+        }
+        let mut follower = Follower::default();
+        follower.hear(story.world.op());
+        replace_pod(&mut story.world, "Deployment/web");
+        let story = story.failed_at(ErrorPoint::VnfConfigEnd);
+        let mut given_up = follower.clone();
+        let story_given_up = story.clone().given_up();
+        given_up.hear(story_given_up.op());
+        given_up.has_the_record_of(&story_given_up.world);
+
+        // Also where a rollback has counted the pods before it broke.
+        let mut story = story.rolling_back().until(|op| {
+            let counted = |log: &UndoLog| matches!(log.undo.step.action, Action::Verify { .. });
+            let mut undo = op.undo.iter();
+            undo.any(|log| counted(log) && log.state == StepState::Started)
+        });
+        if story.state() == OperationState::RollingBack {
+            story.world.fail_here("broken");
+            let story = story.given_up();
+            follower.hear(story.op());
+            follower.has_the_record_of(&story.world);
+        }
+    }
+}
+
 fn params(kind: u8, world: &World) -> Params {
     match kind {
         0 => Params::Scale {
@@ -107,9 +139,9 @@ fn params(kind: u8, world: &World) -> Params {
     }
 }
 
-/// A pod that is replaced before the operation, its kind, and whether it fails and is rolled back.
-fn a_turn() -> impl Strategy<Value = (u8, u8, bool)> {
-    (0u8..3, 0u8..5, any::<bool>())
+/// A pod that is replaced before the operation, its kind, and whether it completes, is rolled back or given up.
+fn a_turn() -> impl Strategy<Value = (u8, u8, u8)> {
+    (0u8..3, 0u8..5, 0u8..3)
 }
 
 proptest! {
@@ -120,7 +152,7 @@ proptest! {
         let mut world = World::instantiated();
         let mut follower = Follower::default();
         follower.hear(world.op());
-        for (replaced, kind, fails) in turns {
+        for (replaced, kind, end) in turns {
             if world.instance().instantiated.is_none() {
                 break;
             }
@@ -130,13 +162,25 @@ proptest! {
                 _ => {}
             }
             let params = params(kind, &world);
-            world.begin(params).expect("nothing is running");
-            if fails {
-                world.go_until(crate::testing::at_point(ErrorPoint::VnfConfigEnd));
-                world.fail_here("made to fail");
-                world.rollback().expect("it failed");
+            if !world.instance().accepts(params.operation()) {
+                continue;
             }
-            world.go_on();
+            world.begin(params).expect("nothing is running");
+            if end > 0 {
+                world.go_until(crate::testing::at_point(ErrorPoint::VnfConfigEnd));
+            }
+            // What an operation before it has removed may have been waited for in vain already.
+            if end > 0 && world.op().state.is_transitional() {
+                world.fail_here("made to fail");
+            }
+            match end {
+                1 => world.rollback().expect("it failed"),
+                2 => world.fail().expect("it failed"),
+                _ => {}
+            }
+            if world.go_on() == OperationState::FailedTemp {
+                world.fail().expect("it failed");
+            }
             prop_assert!(world.op().state.is_final());
             follower.hear(world.op());
             follower.has_the_record_of(&world);

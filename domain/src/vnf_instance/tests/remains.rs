@@ -465,6 +465,7 @@ fn an_operation_that_does_not_hold_the_instance_changes_nothing() {
         at,
         op: op.clone(),
         effect: Effect::Terminated,
+        hook_jobs_removed: false,
     };
     let refused = world.tell_instance(late).unwrap_err();
     assert_eq!(
@@ -527,4 +528,59 @@ fn what_a_given_up_operation_deleted_to_make_it_anew_has_no_uid_on_record() {
     assert_eq!(world.run(heal()), OperationState::Completed);
     let there = world.cluster.thing("Service/web").unwrap().uid.clone();
     assert_eq!(recorded(&world, "Service/web"), Some(there));
+}
+
+#[test]
+fn leftovers_that_a_given_up_terminate_has_seen_absent_are_not_left() {
+    let mut world = with_leftovers();
+    world.cluster.take_away("Service/web");
+    world.begin(terminate()).unwrap();
+    world.go_until(at_point(ErrorPoint::PreVimControl));
+    let mut at_once = world.clone();
+    at_once.fail_here("broken");
+    at_once.fail().unwrap();
+    let stand = ["ConfigMap/config", "Deployment/web", "StatefulSet/db"];
+    assert_eq!(left(&at_once), stand);
+
+    // One more vanishes before its turn comes; the others are marked for deletion, and seen by nobody yet.
+    world.cluster.hold("StatefulSet/db");
+    world.cluster.take_away("Deployment/web");
+    world.go_until(at_point(ErrorPoint::PostVimControl));
+    world.fail_here("broken");
+    let mut undone = world.clone();
+    world.fail().unwrap();
+    assert_eq!(left(&world), ["ConfigMap/config", "StatefulSet/db"]);
+
+    // What a rollback has made again is there.
+    undone.cluster.let_go();
+    undone.rollback().unwrap();
+    undone.go_until(|op| {
+        let mut undo = op.undo.iter();
+        undo.any(|log| log.undo.step.action.kind() == "verify" && log.state == StepState::Started)
+    });
+    undone.fail_here("broken");
+    undone.fail().unwrap();
+    assert_eq!(left(&undone), stand);
+    assert_eq!(undone.cluster.names(), stand);
+}
+
+#[test]
+fn what_was_left_and_is_made_again_by_a_rollback_is_left_under_the_uid_it_has() {
+    let mut changed = given_up_at(World::instantiated(), change(), ErrorPoint::PostVimControl);
+    changed.begin(heal()).unwrap();
+    let mut replaced = with_leftovers();
+    replaced.additional.leftovers = Leftovers::Replace;
+    replaced.begin(instantiate_params(2)).unwrap();
+    for mut world in [changed, replaced] {
+        world.go_until(at_point(ErrorPoint::InternalProcessing));
+        world.fail_here("broken");
+        world.rollback().unwrap();
+        assert_eq!(world.go_on(), OperationState::RolledBack);
+        let leftovers = &world.instance().leftovers;
+        assert!(leftovers.len() >= 2);
+        for managed in leftovers {
+            let there = world.cluster.thing(&managed.object.to_string()).unwrap();
+            assert_eq!(managed.uid.as_ref(), Some(&there.uid), "{}", managed.object);
+        }
+    }
 }

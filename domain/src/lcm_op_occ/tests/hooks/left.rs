@@ -176,3 +176,54 @@ fn a_terminate_leaves_no_job_also_when_the_package_cannot_be_read_any_more() {
     terminate(&mut story);
     assert_eq!(hook_jobs(&story), 0);
 }
+
+/// A VNF with the Job of a SCALE that was given up.
+fn with_a_job_of_a_scale() -> OpStory {
+    let mut story = op().scale_out();
+    story.world.hooks = vec![
+        hook("scale_start", Moment::Start, Items::Once),
+        hook("heal_start", Moment::Start, Items::Once),
+        hook("heal_rollback_end", Moment::RollbackEnd, Items::Once),
+    ];
+    let story = story.failed_at(ErrorPoint::PreVimControl).given_up();
+    assert_eq!((hook_jobs(&story), left(&story).len()), (1, 1));
+    story
+}
+
+#[test]
+fn what_an_operation_with_hooks_removes_is_on_record_no_more() {
+    let one = |story: &OpStory| story.world.instance().vnfcs()[0].id.clone();
+    let chosen = vec![one(&with_a_job_of_a_scale())];
+    let heal = |vnfcs| crate::operation::Params::Heal { vnfcs, cause: None };
+    for params in [
+        crate::operation::Params::Scale {
+            levels: crate::testing::levels(3),
+            aspect_id: "web".into(),
+            out: true,
+        },
+        heal(chosen.clone()),
+    ] {
+        let mut story = with_a_job_of_a_scale();
+        story.world.run(params.clone());
+        assert_eq!(story.state(), OperationState::Completed);
+        assert_eq!(hook_jobs(&story), 0);
+        assert_eq!(left(&story), Vec::<String>::new(), "{params:?}");
+    }
+    let mut halted = with_a_job_of_a_scale();
+    halted.world.begin(heal(chosen)).unwrap();
+    let halted = halted.failed_at(ErrorPoint::InternalProcessing);
+    assert_eq!((hook_jobs(&halted), left(&halted).len()), (2, 1));
+    let undone = halted.clone().rolled_back();
+    assert_eq!(undone.state(), OperationState::RolledBack);
+    assert_eq!(hook_jobs(&undone), 0);
+    assert_eq!(left(&undone), Vec::<String>::new());
+    // What is given up before it has removed them leaves both.
+    assert_eq!(left(&halted.given_up()).len(), 2);
+
+    // The Jobs are removed, then it breaks.
+    let mut late = with_a_job_of_a_scale();
+    late.world.begin(heal(Vec::new())).unwrap();
+    let late = late.failed_at(ErrorPoint::NotifyCompleted).given_up();
+    assert_eq!(hook_jobs(&late), 0);
+    assert_eq!(left(&late), Vec::<String>::new());
+}
