@@ -12,6 +12,7 @@ pub mod event;
 pub mod fold;
 pub mod next;
 pub mod plan;
+mod residue;
 pub mod undo;
 mod waiting;
 

@@ -14,6 +14,7 @@
 
 mod ask;
 mod change;
+mod claims;
 mod hooks;
 mod kept;
 mod order;

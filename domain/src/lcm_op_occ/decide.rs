@@ -504,12 +504,6 @@ impl VnfLcmOpOcc {
             .first_cause
             .clone()
             .unwrap_or_else(|| Problem::new(500, "rolled back without a recorded cause"));
-        let mut residue = residue_of(
-            self.undo
-                .iter()
-                .map(|log| (log.undo.step.action.subject(), &log.state)),
-        );
-        residue.extend(undo::impossible(self));
         let inventory = self
             .undo
             .iter()
@@ -527,7 +521,7 @@ impl VnfLcmOpOcc {
             at,
             problem,
             inventory,
-            residue,
+            residue: self.kept_by_rollback(),
         }])
     }
 
@@ -561,37 +555,4 @@ fn same_step(old: &Step, new: &Step) -> bool {
             (None, None) => old.action.subject() == new.action.subject(),
             (Some(_), None) | (None, Some(_)) => false,
         }
-}
-
-impl VnfLcmOpOcc {
-    /// What stays behind: kept by plan, or found when it was waited for.
-    fn kept(&self) -> Vec<String> {
-        let mut kept = self
-            .plan
-            .as_ref()
-            .map_or_else(Vec::new, |plan| plan.kept.clone());
-        kept.extend(residue_of(
-            self.steps
-                .iter()
-                .map(|log| (log.step.action.subject(), &log.state)),
-        ));
-        kept
-    }
-}
-
-fn residue_of<'a>(states: impl Iterator<Item = (String, &'a StepState)>) -> Vec<String> {
-    states
-        .flat_map(|(subject, state)| match state {
-            StepState::Done {
-                outcome: Outcome::Gone { residue } | Outcome::VimsUnregistered { residue },
-            } => residue.clone(),
-            StepState::Done {
-                outcome: Outcome::Kept { why },
-            } => vec![format!("{subject}: {why}")],
-            StepState::Done { .. }
-            | StepState::Open
-            | StepState::Started
-            | StepState::Failed { .. } => Vec::new(),
-        })
-        .collect()
 }

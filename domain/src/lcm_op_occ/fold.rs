@@ -502,6 +502,7 @@ fn carry(before: &StepLog, step: &Step) -> StepLog {
     StepLog {
         step: Step {
             undo: before.step.undo.clone(),
+            residue: before.step.residue.clone(),
             action,
             ..step.clone()
         },

@@ -248,6 +248,9 @@ pub struct Step {
     /// Why it is to be done, where that is not plain: the field that cannot be changed in place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub because: Option<String>,
+    /// What stays of the object that it removes, or that its undo removes, as `Kind/name: why`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub residue: Vec<String>,
     /// A look that writes after it depend on: it has its turn among them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub gates: bool,
@@ -263,6 +266,7 @@ impl Step {
             action,
             undo,
             because: None,
+            residue: Vec::new(),
             gates: false,
         }
     }

@@ -2,6 +2,7 @@
 
 mod affected;
 mod cancelling;
+mod claims;
 mod hooks;
 mod legality;
 mod points;

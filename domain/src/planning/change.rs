@@ -5,7 +5,7 @@
 //! | in the new package only | applied | deleting it |
 //! | in both, and nothing differs | nothing | nothing |
 //! | in both, and it can be changed | applied | applying the recorded state |
-//! | in both, and a field cannot be changed | deleted, then made anew | deleting it, then making it anew |
+//! | in both, and a field cannot be changed | deleted, then made anew; the volumes of a `StatefulSet` are kept, and said so | deleting it, then making it anew |
 //! | in the old package only | deleted, once the new ones are ready | making it anew |
 //! | in the old package only, and it holds what others use | kept, and said so | nothing |
 //! | the Job of a hook, left by an operation that was given up | deleted | nothing: it would run again |
@@ -14,13 +14,13 @@
 //! with it, also where the plan is made anew when the old one is gone.
 
 use super::ask::{is_in_doubt, level_replicas, workloads};
-use super::kept::{Occasion, kept, refuse_loss};
+use super::kept::{Occasion, holds, kept, refuse_loss};
 use super::order::wave_of;
 use super::steps::{
     create_step, empty, kept_body, settle, step, surveyed_workloads, undo_of_creation,
     undo_of_removal,
 };
-use super::{Inputs, Keep};
+use super::{Inputs, Keep, claims};
 use crate::hook::is_hook_job;
 use crate::lcm_op_occ::plan::{Action, ManagedObject, Plan, PreState, Step, Undo};
 use crate::object::{ObjectRef, Uid};
@@ -125,7 +125,7 @@ pub(super) fn is_made_anew(inputs: &Inputs<'_>, found: &Surveyed) -> bool {
         PreState::Ours { failed, .. } => {
             (found.needs_recreate.is_some() || *failed)
                 && !was_begun(inputs, &found.object)
-                && kept(&found.object.kind, Occasion::Replaced).is_none()
+                && !holds(found)
         }
         PreState::Absent | PreState::Foreign { .. } => false,
     }
@@ -140,24 +140,28 @@ pub(super) fn was_begun(inputs: &Inputs<'_>, object: &ObjectRef) -> bool {
     })
 }
 
-/// The number of replicas that a workload had when this operation deleted it to make it anew: its plan says so.
-fn number_before(inputs: &Inputs<'_>, object: &ObjectRef) -> Option<u32> {
-    let steps = || inputs.op.steps.iter();
-    let deleted = steps().any(|log| {
+/// The step that makes an object again which this operation has deleted to make it anew, as it was planned when the
+/// old one was still there.
+fn planned_before<'a>(inputs: &Inputs<'a>, object: &ObjectRef) -> Option<&'a Step> {
+    let deleted = inputs.op.steps.iter().any(|log| {
         log.touched
             && matches!(&log.step.action, Action::Delete { object: one, .. } if one.is(object))
             && matches!(log.step.undo, Undo::Recreate { .. })
     });
-    let begins_with = steps().find_map(|log| match &log.step.action {
-        Action::Apply {
-            object: one,
-            replicas,
-            ..
-        } if one.is(object) => *replicas,
+    let mut steps = inputs.op.steps.iter().filter(|_| deleted);
+    let makes =
+        |action: &Action| matches!(action, Action::Apply { object: one, .. } if one.is(object));
+    steps
+        .find(|log| makes(&log.step.action))
+        .map(|log| &log.step)
+}
+
+/// The number of replicas that it had then. One that was in doubt was nobody's.
+fn number_before(inputs: &Inputs<'_>, object: &ObjectRef) -> Option<u32> {
+    match &planned_before(inputs, object)?.action {
+        Action::Apply { replicas, .. } if !is_in_doubt(inputs, object) => *replicas,
         _ => None,
-    });
-    // What is in doubt was none of anybody's.
-    begins_with.filter(|_| deleted && !is_in_doubt(inputs, object))
+    }
 }
 
 fn uid_kept(inputs: &Inputs<'_>, found: &Surveyed) -> Option<Uid> {
@@ -204,13 +208,17 @@ pub(super) fn apply_anew(
             vec![
                 Step {
                     because: Some(because),
+                    residue: claims::kept_of_old(found, manifest),
                     ..step(wave, delete, Undo::Recreate { body })
                 },
-                step(
-                    wave + 1,
-                    apply(live.or(replicas), keep(manifest)),
-                    Undo::Delete,
-                ),
+                Step {
+                    residue: claims::kept_of_new(found, manifest),
+                    ..step(
+                        wave + 1,
+                        apply(live.or(replicas), keep(manifest)),
+                        Undo::Delete,
+                    )
+                },
             ]
         }
         PreState::Ours {
@@ -224,7 +232,11 @@ pub(super) fn apply_anew(
         }
         PreState::Absent | PreState::Foreign { .. } => {
             let undo = undo_of_creation(&object.kind);
-            vec![step(wave + 1, apply(replicas, keep(manifest)), undo)]
+            let before = planned_before(inputs, &object);
+            vec![Step {
+                residue: before.map_or_else(Vec::new, |step| step.residue.clone()),
+                ..step(wave + 1, apply(replicas, keep(manifest)), undo)
+            }]
         }
     }
 }

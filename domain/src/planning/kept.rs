@@ -5,7 +5,10 @@
 //! | `CustomResourceDefinition` | kept | kept | kept |
 //! | `Namespace` | kept | deleted | deleted |
 //! | `PersistentVolumeClaim`, `PersistentVolume` | kept | kept, unless `cairn.deleteVolumes` is true | deleted |
+//!
+//! A `StatefulSet` whose volumes go with it is deleted, but never made anew.
 
+use super::claims;
 use crate::ports::Surveyed;
 use crate::problem::Problem;
 
@@ -40,23 +43,30 @@ pub(super) fn kept(kind: &str, occasion: Occasion) -> Option<&'static str> {
     }
 }
 
+/// Whether what is lost with it, if it is made anew, could not be brought back.
+pub(super) fn holds(found: &Surveyed) -> bool {
+    kept(&found.object.kind, Occasion::Replaced).is_some() || claims::go_with_it(found)
+}
+
 /// What would have to be made anew must not hold what would be lost with it.
 ///
 /// # Errors
 ///
 /// A [`Problem`] that names it, and why it cannot be changed in place.
 pub(super) fn refuse_loss(found: &Surveyed) -> Result<(), Problem> {
-    match (
-        &found.needs_recreate,
-        kept(&found.object.kind, Occasion::Replaced),
-    ) {
-        (Some(why), Some(_)) => Err(Problem::new(
-            409,
-            format!(
-                "{} cannot be changed to what the package says, and is never made anew for what it holds: {why}",
-                found.object
-            ),
-        )),
-        (Some(_) | None, _) => Ok(()),
-    }
+    let Some(why) = found.needs_recreate.as_ref().filter(|_| holds(found)) else {
+        return Ok(());
+    };
+    let instead = if claims::go_with_it(found) {
+        "; its persistentVolumeClaimRetentionPolicy removes its volumes with it: change that first"
+    } else {
+        ""
+    };
+    Err(Problem::new(
+        409,
+        format!(
+            "{} cannot be changed to what the package says, and is never made anew for what it holds: {why}{instead}",
+            found.object
+        ),
+    ))
 }

@@ -5,8 +5,8 @@ use super::change::{
     WAVES_EACH, apply_anew, await_gone, is_made_anew, remove, replicas_in_doubt, was_begun,
 };
 use super::hooks;
-use super::kept::{Occasion, kept, refuse_loss};
-use super::{Inputs, Keep, another_cluster, change, is_workload};
+use super::kept::{Occasion, holds, kept, refuse_loss};
+use super::{Inputs, Keep, another_cluster, change, claims, is_workload};
 use crate::hook::is_hook_job;
 use crate::lcm_op_occ::plan::{Action, ManagedObject, Plan, PreState, Step, Undo, Vnfc};
 use crate::object::{Body, ObjectRef};
@@ -29,7 +29,7 @@ pub fn plan(inputs: &Inputs<'_>, survey: &Survey, keep: &mut Keep<'_>) -> Result
         Params::Scale { levels, .. } | Params::ScaleToLevel { levels } => {
             scale(inputs, survey, levels)?
         }
-        Params::Heal { vnfcs, .. } if vnfcs.is_empty() => heal_all(inputs, survey, keep),
+        Params::Heal { vnfcs, .. } if vnfcs.is_empty() => heal_all(inputs, survey, keep)?,
         Params::Heal { vnfcs, .. } => heal_some(inputs, survey, vnfcs),
         Params::ChangeVnfpkg { levels, vdus, .. } => {
             change::change(inputs, survey, levels, vdus.as_deref(), keep)?
@@ -231,7 +231,7 @@ fn is_hook(recorded: &[ManagedObject], object: &ObjectRef) -> bool {
 
 fn is_replaced(inputs: &Inputs<'_>, found: &Surveyed) -> bool {
     matches!(found.pre, PreState::Ours { .. })
-        && kept(&found.object.kind, Occasion::Replaced).is_none()
+        && !holds(found)
         && !was_begun(inputs, &found.object)
         && (inputs.op.additional.leftovers == Leftovers::Replace || found.needs_recreate.is_some())
 }
@@ -288,8 +288,14 @@ fn apply_steps(
                 grace_s: None,
             };
             vec![
-                step(0, delete, Undo::Recreate { body }),
-                step(wave, apply, Undo::Delete),
+                Step {
+                    residue: claims::kept_of_old(found, manifest),
+                    ..step(0, delete, Undo::Recreate { body })
+                },
+                Step {
+                    residue: claims::kept_of_new(found, manifest),
+                    ..step(wave, apply, Undo::Delete)
+                },
             ]
         }
         PreState::Ours { body, replicas, .. } => {
@@ -456,11 +462,12 @@ fn evict(steps: &mut Vec<Step>, victims: &[Vnfc]) {
     }));
 }
 
-fn heal_all(inputs: &Inputs<'_>, survey: &Survey, keep: &mut Keep<'_>) -> Plan {
+fn heal_all(inputs: &Inputs<'_>, survey: &Survey, keep: &mut Keep<'_>) -> Result<Plan, Problem> {
     let mut plan = empty(inputs, survey);
     let levels = plan.levels.clone().unwrap_or_default();
     let mut last = 0;
     for (place, (found, manifest)) in (0u32..).zip(survey.items.iter().zip(inputs.recorded)) {
+        refuse_loss(found)?;
         let wave = inputs.wave(place, found) * WAVES_EACH;
         last = last.max(wave);
         plan.steps.extend(apply_anew(
@@ -494,7 +501,7 @@ fn heal_all(inputs: &Inputs<'_>, survey: &Survey, keep: &mut Keep<'_>) -> Plan {
     let workloads = plan.workloads.clone();
     settle(&mut plan.steps, ready, &victims, &workloads);
     plan.steps.extend(await_gone(gone));
-    plan
+    Ok(plan)
 }
 
 fn terminate(inputs: &Inputs<'_>, survey: &Survey, forceful: bool, keep: &mut Keep<'_>) -> Plan {

@@ -476,10 +476,13 @@ impl Cluster {
 }
 
 impl Thing {
-    /// Selectors cannot be changed.
+    /// Selectors and claim templates cannot be changed.
     fn refuses(&self, manifest: &Value) -> Option<String> {
-        let selector = |body: &Value| body["spec"]["selector"].clone();
-        (selector(&self.body) != selector(manifest)).then(|| "spec.selector: immutable".to_owned())
+        let differs = |field: &&str| self.body["spec"][*field] != manifest["spec"][*field];
+        let field = ["selector", "volumeClaimTemplates"]
+            .into_iter()
+            .find(differs)?;
+        Some(format!("spec.{field}: immutable"))
     }
 
     /// As a survey records it: with the live number of replicas.

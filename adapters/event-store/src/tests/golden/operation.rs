@@ -165,6 +165,11 @@ fn steps() -> Vec<Step> {
         .zip(0..)
         .map(|((action, undo), wave)| Step {
             because: matches!(action, Action::Delete { .. }).then(|| "it is immutable".into()),
+            residue: if matches!(action, Action::Delete { .. }) {
+                vec!["PersistentVolumeClaim/data-x-*: volumes are kept".into()]
+            } else {
+                Vec::new()
+            },
             gates: matches!(action, Action::AwaitReady { .. }),
             ..Step::new(wave, action, undo)
         })
