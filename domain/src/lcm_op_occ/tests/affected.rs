@@ -36,6 +36,17 @@ impl Follower {
         record.sort();
         assert_eq!(self.0.keys().collect::<Vec<_>>(), record);
     }
+
+    /// It has the pods that there are.
+    #[track_caller]
+    fn has_what_exists(&self, world: &World) {
+        let things = world.cluster.things.iter();
+        let mut pods: Vec<_> = things
+            .flat_map(|t| t.pods.iter().map(|(_, uid)| uid))
+            .collect();
+        pods.sort();
+        assert_eq!(self.0.keys().collect::<Vec<_>>(), pods);
+    }
 }
 
 /// Kubernetes replaces a pod of a workload, as after a drain of its node.
@@ -109,6 +120,7 @@ fn what_was_given_up_has_told_the_vnfcs_that_are_on_record_after_it() {
             let story = story.given_up();
             follower.hear(story.op());
             follower.has_the_record_of(&story.world);
+            follower.has_what_exists(&story.world);
         }
     }
 }
