@@ -1,5 +1,7 @@
 //! Hooks of packages: Jobs beside an operation, each item once, whatever happens in between (seed case A8).
 
+mod unmet;
+
 use crate::operations::{instantiate, nothing_left};
 use cairn_tests::client::SOON;
 use cairn_tests::package::{PackageBuilder, package};
@@ -35,7 +37,7 @@ fn join(vim: &str) -> Value {
 }
 
 /// A Job that runs a script, or on the simulated cluster does what its annotations say.
-fn job(script: &str, annotations: &Value) -> Value {
+pub fn job(script: &str, annotations: &Value) -> Value {
     json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "hook"},
         "spec": {"backoffLimit": 0, "ttlSecondsAfterFinished": 0, "template": {
             "metadata": {"annotations": annotations},

@@ -1,6 +1,7 @@
 //! The rights of `docs/rbac.yaml` are enough to instantiate, scale, heal, roll back and terminate on the real cluster,
 //! and without any Cairn says which it lacks before it touches anything.
 
+use crate::hooks::job;
 use crate::operations::{instantiate, level, nothing_left, probe, replicas, vnfcs};
 use crate::seed_c::vim;
 use cairn_tests::client::SOON;
@@ -160,7 +161,15 @@ async fn the_documented_rights_are_enough_on_the_real_cluster() {
     let token = token(world.place(), &accounts, &name).await;
     granted(world.place(), &token).await;
 
-    let vnfd = world.onboard(&probe()).await;
+    let hook = job("true", &json!({}));
+    let package = probe()
+        .hook(
+            "instantiate_end",
+            hook.clone(),
+            "{result: {secret: credentials}}",
+        )
+        .hook("terminate_start", hook, "{}");
+    let vnfd = world.onboard(&package).await;
     let id = world.create(&vnfd).await;
     let mut body = instantiate(&world);
     body["vimConnectionInfo"] = vim(world.place(), &token);
