@@ -3,15 +3,68 @@
 
 use crate::operations::{instantiate, nothing_left};
 use crate::seed_c::vim;
+use cairn_tests::client::Sent;
 use cairn_tests::package::package;
 use cairn_tests::place::Place;
 use cairn_tests::until::until;
-use cairn_tests::world::{Ground, World, execute};
+use cairn_tests::world::{Ground, Kind, World, execute};
 use serde_json::{Value, json};
 use std::time::Duration;
 
 fn forceful() -> Value {
     json!({"terminationType": "FORCEFUL", "additionalParams": {"reason": "planted-reason"}})
+}
+
+/// On both databases; PostgreSQL only where the tests have one.
+async fn on_both() -> Vec<World> {
+    let mut worlds = vec![World::simple().await];
+    if let Some(ground) = Ground::new(Kind::Postgres, Place::simulated().await).await {
+        worlds.push(World::on(ground).await);
+    }
+    worlds
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_patches_of_one_package_at_one_time_none_is_lost() {
+    for world in on_both().await {
+        let vnfd = world.onboard(&package().config_map("a")).await;
+        let path = package_of(&world, &vnfd).await;
+        let patches = (0..8).map(|n| world.send(adding(&path, &format!("key{n}"))));
+        for answer in futures::future::join_all(patches).await {
+            answer.is(200);
+        }
+        let shown = world.get(&path).await.is(200);
+        let data = shown["userDefinedData"].as_object().expect("a mapping");
+        assert_eq!(data.len(), 8, "{data:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_patch_during_an_upload_is_not_lost() {
+    for world in on_both().await {
+        let made = world.post("/vnfpkgm/v2/vnf_packages", &json!({})).await;
+        let id = made.is(201)["id"].as_str().expect("an id").to_owned();
+        let path = format!("/vnfpkgm/v2/vnf_packages/{id}");
+        let content = format!("{path}/package_content");
+        let mut upload = Sent::json(axum::http::Method::PUT, &content, None);
+        upload = upload.header("content-type", "application/zip");
+        upload.body = package().config_map("a").csar();
+        let (taken, patched) = tokio::join!(world.send(upload), world.send(adding(&path, "mine")));
+        taken.is(202);
+        patched.is(200);
+        let shown = world.get(&path).await.is(200);
+        assert_eq!(shown["onboardingState"], "ONBOARDED");
+        assert_eq!(shown["userDefinedData"], json!({"mine": true}));
+    }
+}
+
+/// A PATCH of a package that adds to its `userDefinedData`.
+fn adding(path: &str, key: &str) -> Sent {
+    let mut data = serde_json::Map::new();
+    data.insert(key.to_owned(), json!(true));
+    let body = json!({"userDefinedData": data});
+    let patch = Sent::json(axum::http::Method::PATCH, path, Some(&body));
+    patch.header("content-type", "application/merge-patch+json")
 }
 
 /// The package of a VNFD, by its path.
