@@ -63,8 +63,8 @@ fn adding(path: &str, key: &str) -> Sent {
     let mut data = serde_json::Map::new();
     data.insert(key.to_owned(), json!(true));
     let body = json!({"userDefinedData": data});
-    let patch = Sent::json(axum::http::Method::PATCH, path, Some(&body));
-    patch.header("content-type", "application/merge-patch+json")
+    let sent = Sent::json(axum::http::Method::PATCH, path, Some(&body));
+    sent.header("content-type", "application/merge-patch+json")
 }
 
 /// The package of a VNFD, by its path.
@@ -182,16 +182,16 @@ async fn a_patch_does_not_come_to_name_a_vim_that_was_deleted_meanwhile() {
         .faults(&json!([{"operation": "MODIFY_INFO", "at": {"errorPoint": 1}, "action": "hold", "times": 1}]))
         .await;
     let named = json!({"site": {"vimId": "west", "vimType": "ETSINFV.KUBERNETES.V_1"}});
-    let patch = world
+    let op = world
         .begin(&id, "modify", &json!({"vimConnectionInfo": named}))
         .await;
     world
-        .op_until(&patch, "to be held", |seen| seen["point"] == 1)
+        .op_until(&op, "to be held", |seen| seen["point"] == 1)
         .await;
     world.delete(path).await.is(204);
     world.faults(&json!([])).await;
     // Nothing was changed, so there is nothing to go on with or to undo.
-    let refused = world.ends(&patch, "ROLLED_BACK").await;
+    let refused = world.ends(&op, "ROLLED_BACK").await;
     let detail = refused["error"]["detail"].as_str().expect("a detail");
     assert!(detail.contains("VIM west"), "{detail}");
     let shown = world.instance(&id).await;
