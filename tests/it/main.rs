@@ -15,6 +15,8 @@ mod cancel;
 #[cfg(test)]
 mod change_vnfpkg;
 #[cfg(test)]
+mod clusters;
+#[cfg(test)]
 mod contracts;
 #[cfg(test)]
 mod crash;

@@ -1,9 +1,9 @@
 //! Seed case C, the stories: a failed instance accepts what repairs it, and comes to what its history says.
 
+use crate::clusters::{on_both_clusters, real};
 use crate::operations::{instantiate, level, nothing_left, replicas, vnfcs};
 use cairn_tests::package::{PackageBuilder, package};
-use cairn_tests::place::Place;
-use cairn_tests::world::{Ground, Kind, World};
+use cairn_tests::world::World;
 use serde_json::{Value, json};
 
 fn forceful() -> Value {
@@ -217,33 +217,6 @@ async fn each_try_keeps_its_cause_and_a_retry_begins_anew() {
     );
     world.steer(&op, "retry").await.is(202);
     world.ends(&op, "COMPLETED").await;
-}
-
-async fn simulated() -> World {
-    World::simple().await
-}
-
-async fn real() -> Option<World> {
-    let ground = Ground::new(Kind::Sqlite, Place::real().await?).await;
-    Some(World::on(ground.expect("SQLite is always there")).await)
-}
-
-/// Makes of each row two tests.
-macro_rules! on_both_clusters {
-    ($($row:ident: $simulated:ident, $real:ident;)+) => {
-        $(
-            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $simulated() {
-                $row(simulated().await).await;
-            }
-
-            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $real() {
-                let Some(world) = real().await else { return };
-                $row(world).await;
-            }
-        )+
-    };
 }
 
 on_both_clusters! {

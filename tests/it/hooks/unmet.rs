@@ -1,6 +1,7 @@
 //! Hooks that cannot run: what they need comes too late, or where they ran is gone.
 
-use super::{begun, job, jobs, leaves, real, web};
+use super::{begun, job, jobs, leaves, web};
+use crate::clusters::on_both_clusters;
 use crate::operations::{instantiate, nothing_left};
 use cairn_tests::client::SOON;
 use cairn_tests::world::World;
@@ -41,17 +42,6 @@ async fn needs_what_comes_later(world: World) {
         .await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_start_hook_that_needs_what_the_package_makes_is_refused_early() {
-    needs_what_comes_later(World::simple().await).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_start_hook_that_needs_what_the_package_makes_is_refused_early_on_the_real_cluster() {
-    let Some(world) = real().await else { return };
-    needs_what_comes_later(world).await;
-}
-
 async fn namespace_goes(world: World) {
     let package = web()
         .hook("terminate_start", leaves("").0, "{items: {per: vnfc}}")
@@ -83,13 +73,11 @@ async fn namespace_goes(world: World) {
         .is(204);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_vnf_with_terminate_hooks_ends_also_when_its_namespace_is_gone() {
-    namespace_goes(World::simple().await).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_vnf_with_terminate_hooks_ends_also_when_its_namespace_is_gone_on_the_real_cluster() {
-    let Some(world) = real().await else { return };
-    namespace_goes(world).await;
+on_both_clusters! {
+    needs_what_comes_later:
+        a_start_hook_that_needs_what_the_package_makes_is_refused_early,
+        a_start_hook_that_needs_what_the_package_makes_is_refused_early_on_the_real_cluster;
+    namespace_goes:
+        a_vnf_with_terminate_hooks_ends_also_when_its_namespace_is_gone,
+        a_vnf_with_terminate_hooks_ends_also_when_its_namespace_is_gone_on_the_real_cluster;
 }

@@ -2,8 +2,8 @@
 
 use super::case::{Case, Doing, Way};
 use super::matrix::all;
-use crate::hooks;
 use crate::operations::instantiate;
+use crate::{clusters, hooks};
 use cairn_tests::place::Place;
 use cairn_tests::world::{Ground, Kind, World};
 use serde_json::json;
@@ -135,11 +135,11 @@ async fn a8_after_a_failure_at_error_point_6_nothing_is_installed_or_registered_
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a8_on_the_real_cluster() {
-    let Some(world) = hooks::real().await else {
+    let Some(world) = clusters::real().await else {
         return;
     };
     hooks::the_third_worker_fails(world).await;
-    let Some(world) = hooks::real().await else {
+    let Some(world) = clusters::real().await else {
         return;
     };
     hooks::all_is_done_when_it_fails(world).await;

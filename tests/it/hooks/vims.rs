@@ -1,0 +1,220 @@
+//! A VNF that is a cluster: its hooks join workers one by one, and register it as a VIM.
+
+use super::{begun, counts, job, jobs, jobs_made, leaves, mend, outcome, step_of, unmend, web};
+use crate::operations::instantiate;
+use cairn_tests::package::PackageBuilder;
+use cairn_tests::world::{Ground, World};
+use serde_json::{Value, json};
+
+/// The Job of a hook, the same for the simulated and the real cluster. Item `worker-3` fails until there is a
+/// `ConfigMap` named `mended`; `edge-…`, the name of the VIM, is part of each result.
+fn join(vim: &str) -> Value {
+    let result = json!({"joined": "$(CAIRN_HOOK_ITEM)", "registerVim": {
+        "vimId": vim, "interfaceInfo": {"endpoint": "https://edge.test:6443"},
+        "accessFrom": {"secret": "edge"}}})
+    .to_string();
+    let script = format!(
+        "if [ \"$CAIRN_HOOK_ITEM\" = worker-3 ] && [ ! -e /mended/now ]; then \
+         echo \"no route to $CAIRN_HOOK_ITEM\" > /dev/termination-log; exit 1; fi; \
+         echo '{}' > /dev/termination-log",
+        result.replace("$(CAIRN_HOOK_ITEM)", "a worker")
+    );
+    job(
+        &script,
+        &json!({
+            "simcluster.cairn.dev/crash": "always",
+            "simcluster.cairn.dev/crash-where": "CAIRN_HOOK_ITEM=worker-3",
+            "simcluster.cairn.dev/crash-until": "mended",
+            "simcluster.cairn.dev/crash-message": "no route to $(CAIRN_HOOK_ITEM)",
+            "simcluster.cairn.dev/termination-message": result,
+        }),
+    )
+}
+
+/// A cluster in a VNF: three workers join at the end, and the cluster is registered as a VIM.
+fn cluster_in_a_vnf(vim: &str) -> PackageBuilder {
+    let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "edge"},
+        "stringData": {"bearer_token": "planted-token"}});
+    web().manifest(secret).hook(
+        "instantiate_end",
+        join(vim),
+        "{items: [worker-1, worker-2, worker-3], register_vim: true, result: termination-message}",
+    )
+}
+
+fn vim_of(world: &World) -> String {
+    format!("edge-{}", world.place().suffix)
+}
+
+/// A8: two of three workers are installed and the VIM is there already when the hook fails on the third. The retry
+/// installs the third alone and uses the VIM.
+pub async fn the_third_worker_fails(world: World) {
+    let vim = vim_of(&world);
+    let known = json!({"vimId": vim, "vimType": "ETSINFV.KUBERNETES.V_1",
+        "interfaceInfo": {"endpoint": "https://edge.test:6443/"}, "accessInfo": {"bearer_token": "before"}});
+    world.post("/cairn/v1/vims", &known).await.is(201);
+    let vnfd = world.onboard(&cluster_in_a_vnf(&vim)).await;
+    let id = world.create(&vnfd).await;
+    let op = world.begin(&id, "instantiate", &instantiate(&world)).await;
+    let halted = world.ends(&op, "FAILED_TEMP").await;
+    assert_eq!(halted["point"], 5, "{halted:#}");
+    let said = halted["error"]["detail"].as_str().expect("a detail");
+    assert!(
+        said.contains("item worker-3") && said.contains("no route to worker-3"),
+        "{said}"
+    );
+    let before = jobs(&world).await;
+    assert_eq!(before.len(), 3);
+
+    mend(&world).await;
+    let remove = step_of(&halted, "remove-hook-jobs");
+    world
+        .faults(&json!([{"at": {"step": remove, "edge": "before"}, "action": "hold"}]))
+        .await;
+    world.steer(&op, "retry").await.is(202);
+    world
+        .op_until(&op, "the hooks to be done", |seen| {
+            seen["plan"][remove]["state"] == "started"
+        })
+        .await;
+    let after = jobs(&world).await;
+    for (item, same) in [("worker-1", true), ("worker-2", true), ("worker-3", false)] {
+        assert_eq!(before[item] == after[item], same, "{item}");
+    }
+    world.faults(&json!([])).await;
+    let done = world.ends(&op, "COMPLETED").await;
+    assert_eq!(
+        begun(&world, &id, &op).await,
+        counts([
+            ("instantiate_end, worker-1", 1),
+            ("instantiate_end, worker-2", 1),
+            ("instantiate_end, worker-3", 2),
+        ])
+    );
+    assert!(jobs_made(&world).is_none_or(|made| made == 4));
+    let register = step_of(&done, "register-vim");
+    let told = outcome(&world, &id, &op, register).await;
+    assert_eq!(told["used"], json!([vim, vim, vim]), "{told:#}");
+    let shown = world.get(&format!("/cairn/v1/vims/{vim}")).await.is(200);
+    assert_eq!(
+        shown["extra"],
+        Value::Null,
+        "it is not this operation's: {shown:#}"
+    );
+    assert!(jobs(&world).await.is_empty(), "finished Jobs are removed");
+    let instance = world.instance(&id).await.to_string();
+    assert!(!instance.contains("cairn-hook"), "{instance}");
+    ends_clean(&world, &id, &vim).await;
+}
+
+/// A8 as it was reported: the failure is at error point 6, when everything was done already.
+pub async fn all_is_done_when_it_fails(world: World) {
+    let vim = vim_of(&world);
+    let vnfd = world.onboard(&cluster_in_a_vnf(&vim)).await;
+    let id = world.create(&vnfd).await;
+    mend(&world).await;
+    let fault = json!([{"at": {"errorPoint": 6}, "action": "fail", "times": 2}]);
+    world.faults(&fault).await;
+    let op = world.begin(&id, "instantiate", &instantiate(&world)).await;
+    for _ in 0..2 {
+        world.ends(&op, "FAILED_TEMP").await;
+        world.steer(&op, "retry").await.is(202);
+    }
+    let done = world.ends(&op, "COMPLETED").await;
+    let workers = [1, 2, 3].map(|n| format!("instantiate_end, worker-{n}"));
+    let once = workers.iter().map(|name| (name.clone(), 1)).collect();
+    assert_eq!(begun(&world, &id, &op).await, once);
+    assert!(jobs_made(&world).is_none_or(|made| made == 3));
+    let told = outcome(&world, &id, &op, step_of(&done, "register-vim")).await;
+    assert_eq!(told["registered"], json!([vim, vim, vim]), "{told:#}");
+    let shown = world.get(&format!("/cairn/v1/vims/{vim}")).await.is(200);
+    assert_eq!(shown["extra"]["registeredBy"], op.as_str());
+    assert!(!shown.to_string().contains("planted-token"));
+    let history = json!(world.history(&id).await).to_string();
+    assert!(!history.contains("planted-token"));
+    ends_clean(&world, &id, &vim).await;
+}
+
+/// Nothing of the VNF is left after its terminate; the VIM stays until it is taken off.
+async fn ends_clean(world: &World, id: &str, vim: &str) {
+    unmend(world).await;
+    let forceful = json!({"terminationType": "FORCEFUL"});
+    world.complete(id, "terminate", &forceful).await;
+    assert!(jobs(world).await.is_empty());
+    world.delete(&format!("/cairn/v1/vims/{vim}")).await.is(204);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_vim_at_another_endpoint_is_a_conflict_that_names_both() {
+    let world = World::simple().await;
+    let vim = vim_of(&world);
+    let known = json!({"vimId": vim, "vimType": "ETSINFV.KUBERNETES.V_1",
+        "interfaceInfo": {"endpoint": "https://other.test:6443"}, "accessInfo": {"bearer_token": "t"}});
+    world.post("/cairn/v1/vims", &known).await.is(201);
+    mend(&world).await;
+    let vnfd = world.onboard(&cluster_in_a_vnf(&vim)).await;
+    let id = world.create(&vnfd).await;
+    let op = world.begin(&id, "instantiate", &instantiate(&world)).await;
+    let halted = world.ends(&op, "FAILED_TEMP").await;
+    let said = halted["error"]["detail"].as_str().expect("a detail");
+    assert!(
+        said.contains("https://other.test:6443") && said.contains("https://edge.test:6443"),
+        "{said}"
+    );
+    assert_eq!(halted["error"]["status"], 409);
+    // The other one taken off, a retry registers; a rollback takes only its own off again.
+    world.delete(&format!("/cairn/v1/vims/{vim}")).await.is(204);
+    world
+        .faults(&json!([{"at": {"errorPoint": 6}, "action": "fail"}]))
+        .await;
+    world.steer(&op, "retry").await.is(202);
+    world.ends(&op, "FAILED_TEMP").await;
+    world.get(&format!("/cairn/v1/vims/{vim}")).await.is(200);
+    world.steer(&op, "rollback").await.is(202);
+    world.ends(&op, "ROLLED_BACK").await;
+    world.get(&format!("/cairn/v1/vims/{vim}")).await.is(404);
+    assert!(jobs(&world).await.is_empty());
+}
+
+/// A crash before and after each effect of an instantiate with hooks: every item runs once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_crash_runs_a_hook_twice() {
+    let ground = Ground::simple().await;
+    let world = World::on(ground.clone()).await;
+    mend(&world).await;
+    let vim = vim_of(&world);
+    let package = cluster_in_a_vnf(&vim).hook("instantiate_start", leaves("").0, "{}");
+    let vnfd = world.onboard(&package).await;
+    let id = world.create(&vnfd).await;
+    let begin = world.begin(&id, "instantiate", &instantiate(&world)).await;
+    let steps = world.ends(&begin, "COMPLETED").await["plan"]
+        .as_array()
+        .expect("a plan")
+        .len();
+    ends_clean(&world, &id, &vim).await;
+    let mut ground = world.end().await;
+    for step in 0..steps {
+        for edge in ["before", "after"] {
+            let mut world = World::on(ground).await;
+            mend(&world).await;
+            let made = jobs_made(&world).expect("it is simulated");
+            let id = world.create(&vnfd).await;
+            world
+                .faults(&json!([{"at": {"step": step, "edge": edge}, "action": "crash"}]))
+                .await;
+            let op = world.begin(&id, "instantiate", &instantiate(&world)).await;
+            world.crash().await;
+            ground = world.kill();
+            world = World::on(ground).await;
+            let done = world.ends(&op, "COMPLETED").await;
+            assert_eq!(done["tries"].as_array().expect("tries").len(), 1);
+            assert_eq!(
+                jobs_made(&world).expect("it is simulated") - made,
+                4,
+                "step {step} {edge}"
+            );
+            ends_clean(&world, &id, &vim).await;
+            ground = world.end().await;
+        }
+    }
+}
