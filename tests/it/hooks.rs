@@ -43,14 +43,12 @@ fn broken() -> Value {
 }
 
 /// A Job that succeeds and leaves this.
-fn leaves(message: &str) -> Job {
-    Job(job(
+fn leaves(message: &str) -> Value {
+    job(
         &format!("echo '{message}' > /dev/termination-log"),
         &json!({"simcluster.cairn.dev/termination-message": message}),
-    ))
+    )
 }
-
-struct Job(Value);
 
 fn web() -> PackageBuilder {
     package().config_map("settings").deployment("web", 1)

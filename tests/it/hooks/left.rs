@@ -51,10 +51,10 @@ async fn start_hook_fails(world: World) {
 async fn cancelled_in_a_hook(world: World) {
     let package = web()
         .hook("instantiate_end", endless(), "{}")
-        .hook("instantiate_rollback_start", leaves("").0, "{}")
+        .hook("instantiate_rollback_start", leaves(""), "{}")
         .hook(
             "instantiate_rollback_end",
-            leaves(r#"{"cleaned": true}"#).0,
+            leaves(r#"{"cleaned": true}"#),
             "{items: {per: vdu}}",
         );
     let vnfd = world.onboard(&package).await;

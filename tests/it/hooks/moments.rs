@@ -16,12 +16,12 @@ async fn every_operation_has_its_hooks() {
         package = package
             .hook(
                 &format!("{name}_start"),
-                leaves("").0,
+                leaves(""),
                 "{items: {per: vnfc, vdu: WEB}}",
             )
             .hook(
                 &format!("{name}_end"),
-                leaves("").0,
+                leaves(""),
                 "{items: [a, b], parallel: true}",
             );
     }

@@ -22,7 +22,7 @@ async fn what_is_no_result_is_told_and_what_is_one_is_in_the_history_without_sec
             "does not declare register_vim",
         ),
     ] {
-        let package = web().hook("instantiate_start", leaves(left).0, inputs);
+        let package = web().hook("instantiate_start", leaves(left), inputs);
         let vnfd = world.onboard(&package).await;
         let id = world.create(&vnfd).await;
         let op = world.begin(&id, "instantiate", &instantiate(&world)).await;
@@ -34,7 +34,7 @@ async fn what_is_no_result_is_told_and_what_is_one_is_in_the_history_without_sec
         world.ends(&op, "ROLLED_BACK").await;
     }
     let well = r#"{"nodes": 3, "join_token": "planted"}"#;
-    let package = web().hook("instantiate_start", leaves(well).0, "{}");
+    let package = web().hook("instantiate_start", leaves(well), "{}");
     let vnfd = world.onboard(&package).await;
     let id = world.create(&vnfd).await;
     let done = world
@@ -48,11 +48,7 @@ async fn what_is_no_result_is_told_and_what_is_one_is_in_the_history_without_sec
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_secret_that_a_hook_promises_is_waited_for_and_reaches_no_event() {
     let world = World::simple().await;
-    let package = web().hook(
-        "instantiate_start",
-        leaves("").0,
-        "{result: {secret: made}}",
-    );
+    let package = web().hook("instantiate_start", leaves(""), "{result: {secret: made}}");
     let vnfd = world.onboard(&package).await;
     let id = world.create(&vnfd).await;
     let op = world.begin(&id, "instantiate", &instantiate(&world)).await;

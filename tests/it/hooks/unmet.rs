@@ -44,8 +44,8 @@ async fn needs_what_comes_later(world: World) {
 
 async fn namespace_goes(world: World) {
     let package = web()
-        .hook("terminate_start", leaves("").0, "{items: {per: vnfc}}")
-        .hook("terminate_end", leaves("").0, "{}");
+        .hook("terminate_start", leaves(""), "{items: {per: vnfc}}")
+        .hook("terminate_end", leaves(""), "{}");
     let vnfd = world.onboard(&package).await;
     let id = world.create(&vnfd).await;
     world

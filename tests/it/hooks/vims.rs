@@ -183,7 +183,7 @@ async fn no_crash_runs_a_hook_twice() {
     let world = World::on(ground.clone()).await;
     mend(&world).await;
     let vim = vim_of(&world);
-    let package = cluster_in_a_vnf(&vim).hook("instantiate_start", leaves("").0, "{}");
+    let package = cluster_in_a_vnf(&vim).hook("instantiate_start", leaves(""), "{}");
     let vnfd = world.onboard(&package).await;
     let id = world.create(&vnfd).await;
     let begin = world.begin(&id, "instantiate", &instantiate(&world)).await;
