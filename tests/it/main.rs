@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod advice;
 #[cfg(test)]
+mod affected;
+#[cfg(test)]
 mod api_server;
 #[cfg(test)]
 mod architecture;

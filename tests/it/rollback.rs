@@ -1,6 +1,7 @@
 //! Rollback that is known to work: what the plan promises, what is compared after it, and where the next one begins.
 
 mod hindered;
+mod leftovers;
 
 use crate::clusters::on_both_clusters;
 use crate::operations::{instantiate, nothing_left, replicas};

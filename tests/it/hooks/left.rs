@@ -91,11 +91,55 @@ async fn cancelled_in_a_hook(world: World) {
     }
 }
 
+/// A hook of a rollback fails, and the rollback is given up: its Job is on record, and goes with the next terminate.
+async fn rollback_hook_given_up(world: World) {
+    let package = web().hook("instantiate_end", broken(), "{}").hook(
+        "instantiate_rollback_start",
+        broken(),
+        "{}",
+    );
+    let vnfd = world.onboard(&package).await;
+    let id = world.create(&vnfd).await;
+    let op = world.begin(&id, "instantiate", &instantiate(&world)).await;
+    world.ends(&op, "FAILED_TEMP").await;
+    world.steer(&op, "rollback").await.is(202);
+    let halted = world.ends(&op, "FAILED_TEMP").await;
+    let said = halted["error"]["detail"].as_str().expect("a detail");
+    assert!(
+        said.contains("exit code 1") && said.contains("no licence"),
+        "{said}"
+    );
+    let hooks: Vec<String> = jobs(&world).await.into_keys().collect();
+    assert_eq!(hooks, ["instantiate_end", "instantiate_rollback_start"]);
+
+    world.steer(&op, "fail").await.is(200);
+    let instance = world.instance(&id).await;
+    let left = instance["leftovers"].as_array().expect("leftovers").iter();
+    let named: Vec<&str> = left
+        .filter_map(Value::as_str)
+        .filter(|left| left.starts_with("Job/cairn-hook-"))
+        .collect();
+    assert_eq!(named.len(), 2, "{instance:#}");
+    let path = format!("/vnflcm/v2/vnf_instances/{id}");
+    let refused = world.delete(&path).await;
+    assert_eq!(refused.status, 409);
+    for job in named {
+        assert!(refused.detail().contains(job), "{job}: {:#}", refused.body);
+    }
+    let forceful = json!({"terminationType": "FORCEFUL"});
+    world.complete(&id, "terminate", &forceful).await;
+    assert!(jobs(&world).await.is_empty());
+    nothing_left(&world).await;
+    world.delete(&path).await.is(204);
+}
+
 on_both_clusters! {
     start_hook_fails: a_failed_start_hook_leaves_the_vnf_untouched_and_its_job_to_the_next,
         a_failed_start_hook_is_told_in_the_words_of_its_pod_on_the_real_cluster;
     cancelled_in_a_hook: a_cancelled_hook_goes_on_and_a_rollback_removes_its_job,
         a_cancelled_hook_goes_on_and_a_rollback_removes_its_job_on_the_real_cluster;
+    rollback_hook_given_up: the_job_of_a_rollback_hook_that_was_given_up_goes_with_the_terminate,
+        the_job_of_a_rollback_hook_that_was_given_up_goes_with_the_terminate_on_the_real_cluster;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

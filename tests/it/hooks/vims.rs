@@ -9,10 +9,9 @@ use serde_json::{Value, json};
 /// The Job of a hook, the same for the simulated and the real cluster. Item `worker-3` fails until there is a
 /// `ConfigMap` named `mended`; `edge-…`, the name of the VIM, is part of each result.
 fn join(vim: &str) -> Value {
-    let result = json!({"joined": "$(CAIRN_HOOK_ITEM)", "registerVim": {
-        "vimId": vim, "interfaceInfo": {"endpoint": "https://edge.test:6443"},
-        "accessFrom": {"secret": "edge"}}})
-    .to_string();
+    let mut result = registers(vim);
+    result["joined"] = json!("$(CAIRN_HOOK_ITEM)");
+    let result = result.to_string();
     let script = format!(
         "if [ \"$CAIRN_HOOK_ITEM\" = worker-3 ] && [ ! -e /mended/now ]; then \
          echo \"no route to $CAIRN_HOOK_ITEM\" > /dev/termination-log; exit 1; fi; \
@@ -31,11 +30,21 @@ fn join(vim: &str) -> Value {
     )
 }
 
+/// What a hook leaves that registers a VIM, whose credentials are in a Secret.
+pub fn registers(vim: &str) -> Value {
+    json!({"registerVim": {"vimId": vim, "interfaceInfo": {"endpoint": "https://edge.test:6443"},
+        "accessFrom": {"secret": "edge"}}})
+}
+
+/// The Secret of the credentials.
+pub fn edge() -> Value {
+    json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "edge"},
+        "stringData": {"bearer_token": "planted-token"}})
+}
+
 /// A cluster in a VNF: three workers join at the end, and the cluster is registered as a VIM.
 fn cluster_in_a_vnf(vim: &str) -> PackageBuilder {
-    let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "edge"},
-        "stringData": {"bearer_token": "planted-token"}});
-    web().manifest(secret).hook(
+    web().manifest(edge()).hook(
         "instantiate_end",
         join(vim),
         "{items: [worker-1, worker-2, worker-3], register_vim: true, result: termination-message}",
@@ -216,5 +225,72 @@ async fn no_crash_runs_a_hook_twice() {
             ends_clean(&world, &id, &vim).await;
             ground = world.end().await;
         }
+    }
+}
+
+/// The VNF, and its next version, which registers a VIM at this moment of the change.
+fn changed_to_a_cluster(vim: &str, ending: &str) -> (PackageBuilder, PackageBuilder) {
+    let first = web().manifest(edge());
+    let result = registers(vim).to_string();
+    let next = first
+        .next_version()
+        .changed("ConfigMap", "settings", |m| {
+            m["data"] = json!({"colour": "red"});
+        })
+        .config_map("more")
+        .hook(
+            &format!("change_vnfpkg_{ending}"),
+            leaves(&result),
+            "{register_vim: true, result: termination-message}",
+        );
+    (first, next)
+}
+
+/// What a change of the package registered, its rollback takes off; also where that halts before or after any of its
+/// steps and then goes on.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_vim_that_a_package_change_registered_goes_with_its_rollback_wherever_that_halts() {
+    let world = World::simple().await;
+    let vim = vim_of(&world);
+    let path = format!("/cairn/v1/vims/{vim}");
+    for ending in ["start", "end"] {
+        let (first, next) = changed_to_a_cluster(&vim, ending);
+        let vnfd = world.onboard(&first).await;
+        let change = json!({"vnfdId": world.onboard(&next).await});
+        let id = world.create(&vnfd).await;
+        world
+            .complete(&id, "instantiate", &instantiate(&world))
+            .await;
+        // All of it is undone at once first, which says how many steps there are.
+        let mut halts = vec![None];
+        while let Some(halt) = halts.pop() {
+            let mut faults = vec![json!({"at": {"errorPoint": 6}, "action": "fail"})];
+            faults.extend(halt.map(
+                |(step, edge)| json!({"at": {"undoStep": step, "edge": edge}, "action": "fail"}),
+            ));
+            world.faults(&Value::from(faults)).await;
+            let op = world.begin(&id, "change_vnfpkg", &change).await;
+            world.ends(&op, "FAILED_TEMP").await;
+            let shown = world.get(&path).await.is(200);
+            assert_eq!(shown["extra"]["registeredBy"], op.as_str());
+            world.steer(&op, "rollback").await.is(202);
+            if halt.is_some() {
+                world.ends(&op, "FAILED_TEMP").await;
+                world.steer(&op, "rollback").await.is(202);
+            }
+            let undone = world.ends(&op, "ROLLED_BACK").await;
+            let gone = world.get(&path).await;
+            assert_eq!(gone.status, 404, "{ending} {halt:?}: {:#}", gone.body);
+            assert!(jobs(&world).await.is_empty(), "{ending} {halt:?}");
+            assert_eq!(world.instance(&id).await["vnfdId"], vnfd.as_str());
+            if halt.is_none() {
+                let steps = undone["undo"].as_array().expect("a list").len();
+                assert!(steps > 3, "{undone:#}");
+                let both = |step| ["before", "after"].map(|edge| Some((step, edge)));
+                halts.extend((0..steps).flat_map(both));
+            }
+        }
+        let forceful = json!({"terminationType": "FORCEFUL"});
+        world.complete(&id, "terminate", &forceful).await;
     }
 }
