@@ -4,11 +4,13 @@
 //! waits, calls that never return, the race with the end, and what comes after.
 
 use crate::operations::{instantiate, nothing_left, probe};
+use cairn::wiring::Before;
 use cairn_simcluster::{Fault, FaultAction, RequestMatch, When};
 use cairn_tests::client::SOON;
+use cairn_tests::held::Hold;
 use cairn_tests::package::package;
 use cairn_tests::until::until;
-use cairn_tests::world::World;
+use cairn_tests::world::{Conditions, Ground, World};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
@@ -190,63 +192,110 @@ async fn a_call_that_never_returns_is_cancelled_by_force_after_a_gentle_word() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_cancel_that_races_with_the_end_is_told_honestly() {
-    let world = World::simple().await;
-    let vnfd = world.onboard(&package().config_map("settings")).await;
-    let mut outcomes = [0, 0];
-    for round in 0..24_u64 {
-        let id = world.create(&vnfd).await;
-        let held = json!([{"vnfInstanceId": id, "at": {"errorPoint": 7}, "action": "hold"}]);
-        world.faults(&held).await;
-        let body = json!({"vnfInstanceName": format!("round {round}")});
-        let op = world.begin(&id, "modify", &body).await;
-        world
-            .op_until(&op, "to be held", |seen| seen["point"] == 7)
-            .await;
-        // Both set out at the same time; every third cancel is a little late.
-        let late = async {
-            if round % 3 == 0 {
-                world
-                    .op_until(&op, "to end", |seen| {
-                        seen["operationState"] == "COMPLETED"
-                            || seen["operationState"] == "ROLLED_BACK"
-                    })
-                    .await;
-            }
-            world.cancel(&op, "GRACEFUL").await
+/// An operation that can be cancelled until its last append, and how it ends when it is.
+struct Race<'a> {
+    world: &'a World,
+    hold: &'a Hold,
+    vnfd: String,
+    operation: &'static str,
+    mode: &'static str,
+}
+
+impl Race<'_> {
+    async fn begin(&self) -> (String, String) {
+        let id = self.world.create(&self.vnfd).await;
+        let body = if self.operation == "modify" {
+            json!({"vnfInstanceName": "renamed"})
+        } else {
+            instantiate(self.world)
         };
-        let none = json!([]);
-        let (answer, ()) = tokio::join!(late, world.faults(&none));
-        let seen = world.settled(&op).await;
+        let op = self.world.begin(&id, self.operation, &body).await;
+        (id, op)
+    }
+
+    /// How many of these events the operation has.
+    async fn counts(&self, id: &str) -> [usize; 3] {
+        let history = self.world.history(id).await;
+        [
+            "CancelRequested",
+            "OperationCancelled",
+            "OperationCompleted",
+        ]
+        .map(|name| history.iter().filter(|event| event["type"] == name).count())
+    }
+
+    /// The end is decided and not yet written when the cancel is: the cancel counts.
+    async fn the_cancel_is_written_first(&self) {
+        self.hold.next("OperationCompleted");
+        let (id, op) = self.begin().await;
+        self.hold.held().await;
+        self.world.cancel(&op, self.mode).await.is(202);
+        self.hold.release();
+        let modify = self.operation == "modify";
+        let state = if modify { "ROLLED_BACK" } else { "FAILED_TEMP" };
+        let seen = self.world.ends(&op, state).await;
         assert_eq!(seen["isCancelPending"], false, "{seen:#}");
-        let history = world.history(&id).await;
-        let count = |name: &str| history.iter().filter(|event| event["type"] == name).count();
-        match answer.status {
-            202 => {
-                assert_eq!(seen["operationState"], "ROLLED_BACK", "{seen:#}");
-                assert_eq!(
-                    (count("OperationCancelled"), count("OperationCompleted")),
-                    (1, 0)
-                );
-                outcomes[0] += 1;
-            }
-            409 => {
-                assert_eq!(seen["operationState"], "COMPLETED", "{seen:#}");
-                assert_eq!(
-                    (count("OperationCancelled"), count("OperationCompleted")),
-                    (0, 1)
-                );
-                assert_eq!(count("CancelRequested"), 0, "{history:#?}");
-                outcomes[1] += 1;
-            }
-            status => panic!("{status}: {:#}", answer.body),
+        assert_eq!(self.counts(&id).await, [1, 1, 0]);
+        if !modify {
+            self.world.steer(&op, "rollback").await.is(202);
+            self.world.ends(&op, "ROLLED_BACK").await;
         }
     }
-    assert!(
-        outcomes[1] > 0,
-        "the end came first at least once: {outcomes:?}"
-    );
+
+    /// The cancel is decided and not yet written when the end is: it is refused, and leaves no trace.
+    async fn the_end_is_written_first(&self) {
+        self.world
+            .faults(&json!([{"at": {"errorPoint": 7}, "action": "hold"}]))
+            .await;
+        let (id, op) = self.begin().await;
+        self.world
+            .op_until(&op, "to be held", |seen| seen["point"] == 7)
+            .await;
+        self.hold.next("CancelRequested");
+        let ended = async {
+            self.hold.held().await;
+            self.world.faults(&json!([])).await;
+            let seen = self.world.ends(&op, "COMPLETED").await;
+            self.hold.release();
+            seen
+        };
+        let (answer, seen) = tokio::join!(self.world.cancel(&op, self.mode), ended);
+        assert_eq!(answer.status, 409, "{:#}", answer.body);
+        assert_eq!(seen["isCancelPending"], false, "{seen:#}");
+        assert_eq!(self.counts(&id).await, [0, 0, 1]);
+        if self.operation == "instantiate" {
+            let forceful = json!({"terminationType": "FORCEFUL"});
+            self.world.complete(&id, "terminate", &forceful).await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_a_cancel_and_the_end_that_race_the_first_in_the_log_counts() {
+    let hold = Hold::default();
+    let before = hold.clone();
+    let conditions = Conditions {
+        before: Before {
+            log: Some(Box::new(move |log| before.before_log(log))),
+            ..Before::default()
+        },
+        ..Conditions::default()
+    };
+    let world = World::under(Ground::simple().await, conditions, |_| {}).await;
+    let vnfd = world.onboard(&package().config_map("settings")).await;
+    for operation in ["modify", "instantiate"] {
+        for mode in ["GRACEFUL", "FORCEFUL"] {
+            let race = Race {
+                world: &world,
+                hold: &hold,
+                vnfd: vnfd.clone(),
+                operation,
+                mode,
+            };
+            race.the_cancel_is_written_first().await;
+            race.the_end_is_written_first().await;
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

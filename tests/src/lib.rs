@@ -15,6 +15,7 @@ pub mod child;
 pub mod client;
 pub mod cuts;
 pub mod heard;
+pub mod held;
 pub mod kinds;
 pub mod kube;
 pub mod package;
