@@ -280,7 +280,7 @@ pub(super) fn action_of(op: &VnfLcmOpOcc, step: usize) -> &Action {
 }
 
 /// Whether an action looks at what is and asks for no change of it.
-fn is_look(action: &Action) -> bool {
+pub(super) fn is_look(action: &Action) -> bool {
     matches!(
         action,
         Action::AwaitReady { .. }

@@ -1,5 +1,6 @@
 //! Waiting: each wait has a reason that is recorded and a clock that ends it.
 
+use super::steps::is_look;
 use super::work::{Stop, Work};
 use crate::unit::Session;
 use cairn_domain::lcm_op_occ::event::Wait;
@@ -13,7 +14,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Pause between two looks at what is waited for, the safety net below the watches. It doubles while nothing happens.
+/// Pause between two looks at what is waited for, the safety net below the watches. It doubles while these tell nothing of
+/// the objects that are looked at.
 const LOOK_AGAIN_MS: u64 = 5000;
 /// How often it doubles at most.
 const DOUBLINGS: u32 = 2;
@@ -380,7 +382,12 @@ impl Work {
         self.patience.looks = self.patience.looks.saturating_add(1);
         let backoff = 100u64 << self.patience.looks.min(5);
         let left = until.millis_since(now).max(1);
-        let longest = left.min(LOOK_AGAIN_MS << self.patience.quiet.min(DOUBLINGS));
+        // What stands in the way of a write is somewhere else, where no watch of ours looks.
+        let doublings = match watched {
+            Some((_, action)) if is_look(action) => self.patience.quiet.min(DOUBLINGS),
+            _ => 0,
+        };
+        let longest = left.min(LOOK_AGAIN_MS << doublings);
         let began = Instant::now();
         let platform = self.runner.ports.platform.clone();
         let changed = async {
