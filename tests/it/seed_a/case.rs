@@ -326,8 +326,12 @@ impl<'a> Ready<'a> {
             "{:?}",
             self.case
         );
-        // What was given up can be asked for again.
-        let again = self.begin().await;
+        // What was given up can be asked for again; a VNFC that was replaced by then has another id.
+        let now = self.world.instance(&self.instance).await;
+        let next = self.body["vnfdId"].as_str().unwrap_or_default();
+        let body = body(self.case.doing, &self.namespace, &now, next);
+        let path = self.case.doing.path();
+        let again = self.world.begin(&self.instance, path, &body).await;
         let done = self.world.ends(&again, "COMPLETED").await;
         self.ends_well(&done).await;
     }
