@@ -44,8 +44,9 @@ impl Executor {
         remember_def_files(&instance, &params, &mut additional);
         self.check_outside(&instance, &params, &additional, &body)
             .await?;
-        let changes = match &params {
-            Params::ModifyInfo { changes } => Some(changes.clone()),
+        let before = instance.info_now();
+        let patched = match &params {
+            Params::ModifyInfo { changes } => Some(instance.info_after(changes)),
             _ => None,
         };
         let op = VnfLcmOpOccId::parse(ids.fresh())
@@ -61,8 +62,6 @@ impl Executor {
             additional,
             inventory: instance.vnfcs().to_vec(),
         };
-        let before = instance.info_now();
-        let patched = changes.map(|changes| instance.info_after(&changes));
         let mut session = Session::begin(op.clone(), instance, version);
         session.decide(start).map_err(refused)?;
         let accepted = Accepted::Operation(op);
@@ -194,11 +193,10 @@ impl Executor {
         instance: &VnfInstance,
         changes: &Map<String, Value>,
     ) -> Result<(), CommandError> {
-        let Some(patch) = changes.get("vimConnectionInfo") else {
+        if !changes.contains_key("vimConnectionInfo") {
             return Ok(());
-        };
-        let mut after = Value::Object(instance.info_now().vim_connection_info);
-        cairn_domain::merge_patch::merge(&mut after, patch);
+        }
+        let after = Value::Object(instance.info_after(changes).vim_connection_info);
         let whole = Map::from_iter([("vimConnectionInfo".to_owned(), after.clone())]);
         cairn_domain::request::check_vims(&whole).map_err(CommandError::Invalid)?;
         self.ports

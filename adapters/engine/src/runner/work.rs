@@ -184,13 +184,19 @@ impl Work {
     }
 
     /// Decides and writes one command.
-    pub(super) async fn decide(
+    pub(super) async fn decide(&mut self, session: Session, command: Command) -> Result<(), Stop> {
+        Box::pin(self.decide_with(session, command, Unit::default())).await
+    }
+
+    /// The same; `extra` is written with it.
+    async fn decide_with(
         &mut self,
         mut session: Session,
         command: Command,
+        extra: Unit,
     ) -> Result<(), Stop> {
         match session.decide(command) {
-            Ok(()) => self.write(session, Unit::default()).await,
+            Ok(()) => self.write(session, extra).await,
             Err(refused) => self.late(refused),
         }
     }
@@ -355,17 +361,13 @@ impl Work {
             let targets = &self.runner.ports.targets;
             relies_on = targets.begins_to_rely_on(&instance.info_now(), &after);
         }
-        let mut session = session.with_product(product);
-        match session.decide(Command::Complete { at: self.now() }) {
-            Ok(()) => {
-                let unit = Unit {
-                    relies_on,
-                    ..Unit::default()
-                };
-                self.write(session, unit).await
-            }
-            Err(refused) => self.late(refused),
-        }
+        let extra = Unit {
+            relies_on,
+            ..Unit::default()
+        };
+        let complete = Command::Complete { at: self.now() };
+        self.decide_with(session.with_product(product), complete, extra)
+            .await
     }
 
     async fn check_vims(&self, named: &Map<String, Value>) -> Result<Result<(), Problem>, Stop> {
