@@ -179,6 +179,17 @@ impl Cluster {
             .find(|thing| thing.object.to_string() == name)
     }
 
+    /// The UID of the object of this `Kind/name`.
+    ///
+    /// # Panics
+    ///
+    /// If it does not exist.
+    #[must_use]
+    #[track_caller]
+    pub fn uid_of(&self, name: &str) -> Uid {
+        self.thing(name).expect("the object exists").uid.clone()
+    }
+
     /// `Kind/name` of all that exists, sorted.
     #[must_use]
     pub fn names(&self) -> Vec<String> {

@@ -285,6 +285,17 @@ impl OpStory {
         self.op().state
     }
 
+    /// What its error says.
+    ///
+    /// # Panics
+    ///
+    /// Without an error.
+    #[must_use]
+    #[track_caller]
+    pub fn detail(&self) -> &str {
+        &self.op().error.as_ref().expect("it has an error").detail
+    }
+
     /// What happened to it.
     #[must_use]
     pub fn history(&self) -> Vec<VnfLcmOpOccEvent> {

@@ -133,7 +133,7 @@ fn a_set_whose_volumes_go_with_it_is_never_made_anew() {
     assert_eq!(story.state(), OperationState::FailedTemp);
     assert!(!story.op().has_written());
     assert_eq!(
-        story.op().error.clone().unwrap().detail,
+        story.detail(),
         "StatefulSet/db cannot be changed to what the package says, and is never made anew for what it holds: spec.volumeClaimTemplates: immutable; its persistentVolumeClaimRetentionPolicy removes its volumes with it: change that first"
     );
 

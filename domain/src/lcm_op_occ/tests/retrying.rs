@@ -313,13 +313,7 @@ fn a_retry_makes_again_what_somebody_deleted_in_between() {
     story.world.cluster.take_away("ConfigMap/config");
     let story = story.retried();
     assert_eq!(story.state(), OperationState::Completed);
-    let there = story
-        .world
-        .cluster
-        .thing("ConfigMap/config")
-        .unwrap()
-        .uid
-        .clone();
+    let there = story.world.cluster.uid_of("ConfigMap/config");
     let info = story.world.instance().instantiated.clone().unwrap();
     let recorded = info
         .objects
@@ -369,16 +363,7 @@ fn another_cluster_is_never_written_to() {
         let effects = story.world.cluster.effects.len();
         let story = story.completed();
         assert_eq!(story.state(), OperationState::FailedTemp, "{kind}");
-        assert!(
-            story
-                .op()
-                .error
-                .clone()
-                .unwrap()
-                .detail
-                .contains("cluster-2"),
-            "{kind}"
-        );
+        assert!(story.detail().contains("cluster-2"), "{kind}");
         assert_eq!(story.world.cluster.effects.len(), effects, "{kind}");
     }
     let mut begun = op().instantiate().failed_at(ErrorPoint::PostVimControl);
@@ -497,18 +482,10 @@ fn a_retry_makes_a_job_again_that_failed() {
     story.world.manifests.push(job);
     let mut story = story.at(ErrorPoint::PostVimControl);
     story.world.cluster.fail("Job/setup");
-    let failed = story.world.cluster.thing("Job/setup").unwrap().uid.clone();
+    let failed = story.world.cluster.uid_of("Job/setup");
     story.world.go_on();
     assert_eq!(story.state(), OperationState::FailedTemp);
-    assert!(
-        story
-            .op()
-            .error
-            .clone()
-            .unwrap()
-            .detail
-            .contains("Job/setup")
-    );
+    assert!(story.detail().contains("Job/setup"));
     let story = story.retried();
     assert_eq!(story.state(), OperationState::Completed);
     let made = story.world.cluster.thing("Job/setup").unwrap();

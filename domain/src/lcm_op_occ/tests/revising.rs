@@ -135,20 +135,14 @@ fn leftovers_are_replaced_once_not_again_at_each_revision() {
     world.go_until(|op| done_steps(op) == 4);
     world.fail_here("broken");
     world.fail().unwrap();
-    let old = world.cluster.thing("Deployment/web").unwrap().uid.clone();
+    let old = world.cluster.uid_of("Deployment/web");
     world.additional.leftovers = Leftovers::Replace;
     let mut story = op();
     story.world = world;
     let story = story
         .instantiate_here()
         .failed_at(ErrorPoint::PostVimControl);
-    let new = story
-        .world
-        .cluster
-        .thing("Deployment/web")
-        .unwrap()
-        .uid
-        .clone();
+    let new = story.world.cluster.uid_of("Deployment/web");
     assert_ne!(old, new);
     let story = patched(story)
         .retried_and_failed_at(ErrorPoint::VnfConfigEnd)
@@ -238,13 +232,7 @@ fn a_job_of_this_operation_that_failed_is_nothing_that_was_there_before() {
     story.world.next_manifests.push(job());
     let mut story = story.at(ErrorPoint::PostVimControl);
     story.world.cluster.fail("Job/migrate");
-    let failed = story
-        .world
-        .cluster
-        .thing("Job/migrate")
-        .unwrap()
-        .uid
-        .clone();
+    let failed = story.world.cluster.uid_of("Job/migrate");
     story.world.go_on();
     assert_eq!(story.state(), OperationState::FailedTemp);
     let story = patched(story);
@@ -273,13 +261,7 @@ fn a_job_that_had_failed_before_is_there_again_after_a_rollback() {
     world.cluster.fail("Job/migrate");
     story.world = world;
     let before = story.world.cluster.names();
-    let failed = story
-        .world
-        .cluster
-        .thing("Job/migrate")
-        .unwrap()
-        .uid
-        .clone();
+    let failed = story.world.cluster.uid_of("Job/migrate");
     let mut story = story.until(|op| is_done(op, "apply", "Job/migrate"));
     story.world.cluster.fail("Job/migrate");
     story.world.fail_here("broken");

@@ -47,7 +47,7 @@ fn waves_have_no_gaps() {
 #[test]
 fn what_was_removed_comes_back_with_another_uid_that_is_on_record() {
     let before = op().change_vnfpkg().begun();
-    let uid = |story: &OpStory, name: &str| story.world.cluster.thing(name).unwrap().uid.clone();
+    let uid = |story: &OpStory, name: &str| story.world.cluster.uid_of(name);
     let removed = uid(&before, "StatefulSet/db");
     let story = halted().rolled_back();
     assert_eq!(story.state(), OperationState::RolledBack);

@@ -137,14 +137,14 @@ fn what_a_halted_rollback_has_asked_to_delete_is_left_until_it_is_seen_gone() {
 fn an_instantiate_adopts_the_leftovers_or_replaces_them() {
     for (leftovers, same) in [(Leftovers::Adopt, true), (Leftovers::Replace, false)] {
         let mut world = with_leftovers();
-        let before = world.cluster.thing("Deployment/web").unwrap().uid.clone();
+        let before = world.cluster.uid_of("Deployment/web");
         world.additional.leftovers = leftovers;
         assert_eq!(
             world.instantiate(),
             OperationState::Completed,
             "{leftovers:?}"
         );
-        let after = world.cluster.thing("Deployment/web").unwrap().uid.clone();
+        let after = world.cluster.uid_of("Deployment/web");
         assert_eq!(before == after, same, "{leftovers:?}");
         assert_eq!(left(&world), Vec::<String>::new());
         assert_eq!(
@@ -319,7 +319,7 @@ fn a_given_up_heal_leaves_the_uids_of_what_it_made_on_record() {
     let mut world = World::instantiated();
     world.cluster.take_away("ConfigMap/config");
     let mut world = given_up_at(world, heal(), ErrorPoint::PostVimControl);
-    let there = world.cluster.thing("ConfigMap/config").unwrap().uid.clone();
+    let there = world.cluster.uid_of("ConfigMap/config");
     let info = world.instance().instantiated.clone().unwrap();
     let recorded = info
         .objects
@@ -526,7 +526,7 @@ fn what_a_given_up_operation_deleted_to_make_it_anew_has_no_uid_on_record() {
     world.fail().unwrap();
     assert_eq!(recorded(&world, "Service/web"), None);
     assert_eq!(world.run(heal()), OperationState::Completed);
-    let there = world.cluster.thing("Service/web").unwrap().uid.clone();
+    let there = world.cluster.uid_of("Service/web");
     assert_eq!(recorded(&world, "Service/web"), Some(there));
 }
 
