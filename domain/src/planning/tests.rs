@@ -40,6 +40,18 @@ fn case(mut world: World, params: Params) -> Case {
     Case { world, recorded }
 }
 
+/// An instance whose scale to 4 was given up when the number was set.
+fn scale_in_doubt() -> World {
+    let mut world = World::instantiated();
+    world
+        .begin(Params::ScaleToLevel { levels: levels(4) })
+        .unwrap();
+    world.go_until(at_point(crate::operation::ErrorPoint::PostVimControl));
+    world.fail_here("broken");
+    world.fail().unwrap();
+    world
+}
+
 impl Case {
     fn inputs(&self) -> Inputs<'_> {
         Inputs {

@@ -142,13 +142,7 @@ fn vdus_that_are_not_named_stay_as_they_are() {
 
 #[test]
 fn a_change_after_a_scale_in_doubt_sets_the_number_of_the_level() {
-    let mut world = World::instantiated();
-    world
-        .begin(Params::ScaleToLevel { levels: levels(4) })
-        .unwrap();
-    world.go_until(at_point(crate::operation::ErrorPoint::PostVimControl));
-    world.fail_here("broken");
-    world.fail().unwrap();
+    let world = scale_in_doubt();
     let set = "14 set-replicas Deployment/web".to_owned();
     // Also of a workload that the request leaves as it is.
     for vdus in [None, Some(vec!["CACHE".to_owned()])] {

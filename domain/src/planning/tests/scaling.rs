@@ -76,13 +76,7 @@ fn a_scale_of_what_is_gone_or_has_no_replicas_is_refused_before_the_first_write(
 /// An autoscaler may target any other workload: its number is none of this operation's.
 #[test]
 fn a_scale_in_doubt_sets_the_number_of_the_workload_in_doubt_and_of_no_other() {
-    let mut world = World::instantiated();
-    world
-        .begin(Params::ScaleToLevel { levels: levels(4) })
-        .unwrap();
-    world.go_until(at_point(crate::operation::ErrorPoint::PostVimControl));
-    world.fail_here("broken");
-    world.fail().unwrap();
+    let world = scale_in_doubt();
     let scaled = case(world.clone(), Params::ScaleToLevel { levels: levels(2) });
     assert_eq!(writes(&scaled.plan()), ["0 set-replicas Deployment/web"]);
     let asked = scaled.request().scaled;
