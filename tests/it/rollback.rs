@@ -45,6 +45,12 @@ async fn failed_instantiate(
     (id, op)
 }
 
+/// A TERMINATE that failed with all its deletes made.
+async fn failed_terminate(world: &World, id: &str) -> String {
+    let body = json!({"terminationType": FORCEFUL});
+    failed(world, id, "terminate", &body, 4).await
+}
+
 async fn roll_back(world: &World, op: &str, state: &str) -> Value {
     world.steer(op, "rollback").await.is(202);
     world.ends(op, state).await
@@ -123,14 +129,7 @@ async fn plan_and_pre_state(world: World) {
             .any(|event| event["type"] == "RollbackVerified")
     );
 
-    let op = failed(
-        &world,
-        &id,
-        "terminate",
-        &json!({"terminationType": FORCEFUL}),
-        4,
-    )
-    .await;
+    let op = failed_terminate(&world, &id).await;
     let seen = world.op(&op).await;
     for object in ["ConfigMap/drifted", "Deployment/web"] {
         assert_eq!(undo_of(&seen, object), ["delete: recreate"], "{seen:#}");
@@ -176,14 +175,7 @@ async fn difference_is_a_failure(world: World) {
         .config_map("settings")
         .config_map("other");
     let id = deployed(&world, &wanted).await;
-    let op = failed(
-        &world,
-        &id,
-        "terminate",
-        &json!({"terminationType": FORCEFUL}),
-        4,
-    )
-    .await;
+    let op = failed_terminate(&world, &id).await;
     held_before(&world, &op, "verify").await;
     let kube = &world.place().kube;
     let settings = world.place().path("v1", "configmaps", "settings");

@@ -1,6 +1,8 @@
 //! What a rollback finds in its way, made by others since: namespaces that go, quotas, finalizers, admission policies.
 
-use super::{FORCEFUL, colour, deployed, failed, failed_instantiate, roll_back, says};
+use super::{
+    FORCEFUL, colour, deployed, failed, failed_instantiate, failed_terminate, roll_back, says,
+};
 use crate::clusters::{on_both_clusters, real};
 use crate::operations::replicas;
 use cairn_simcluster::{Fault, FaultAction, RequestMatch, When};
@@ -26,14 +28,7 @@ async fn namespace_on_its_way_out(world: World) {
 async fn namespace_gone_under_a_terminate(world: World) {
     let clocks = "{progressing: 3s, blocked: 1s, infrastructure: 1s, unclassified: 1s}";
     let id = deployed(&world, &package().clocks(clocks).config_map("a")).await;
-    let op = failed(
-        &world,
-        &id,
-        "terminate",
-        &json!({"terminationType": FORCEFUL}),
-        4,
-    )
-    .await;
+    let op = failed_terminate(&world, &id).await;
     let namespace = format!("/api/v1/namespaces/{}", world.place().namespace);
     // Held by a finalizer of somebody else, it stays Terminating.
     let holder = json!({"apiVersion": "v1", "kind": "ConfigMap",
@@ -185,14 +180,7 @@ on_both_clusters! {
 async fn an_admission_policy_that_changed_is_told_in_its_words_and_the_rollback_goes_on() {
     let world = World::simple().await;
     let id = deployed(&world, &package().config_map("a")).await;
-    let op = failed(
-        &world,
-        &id,
-        "terminate",
-        &json!({"terminationType": FORCEFUL}),
-        4,
-    )
-    .await;
+    let op = failed_terminate(&world, &id).await;
     let policy = FaultAction::Answer {
         status: 403,
         message: "configmaps \"a\" is forbidden: ValidatingAdmissionPolicy 'no-maps' with binding 'all' denied request: no maps here".into(),
@@ -232,14 +220,7 @@ async fn an_admission_policy_that_changed_is_told_in_its_words_on_the_real_clust
     let Some(world) = real().await else { return };
     let (place, kube) = (world.place(), &world.place().kube);
     let id = deployed(&world, &package().config_map("a")).await;
-    let op = failed(
-        &world,
-        &id,
-        "terminate",
-        &json!({"terminationType": FORCEFUL}),
-        4,
-    )
-    .await;
+    let op = failed_terminate(&world, &id).await;
     let root = "/apis/admissionregistration.k8s.io/v1";
     let name = format!("no-maps-{}", place.suffix);
     let version = "admissionregistration.k8s.io/v1";
