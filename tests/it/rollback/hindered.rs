@@ -55,8 +55,9 @@ async fn namespace_gone_under_a_terminate(world: World) {
 }
 
 async fn smaller_quota(world: World) {
-    // A ReplicaSet that was refused asks again after some seconds.
-    let clocks = "{progressing: 90s, blocked: 10s, infrastructure: 1s, unclassified: 1s}";
+    // A ReplicaSet that was refused asks again after pauses that double: the last before 15 s have passed comes at 10.2 s,
+    // the next at 20.5 s, well within a second clock of this length.
+    let clocks = "{progressing: 90s, blocked: 15s, infrastructure: 1s, unclassified: 1s}";
     let wanted = package().clocks(clocks).deployment("web", 2);
     let id = deployed(&world, &wanted).await;
     let body = json!({"type": "SCALE_OUT", "aspectId": "web_aspect", "numberOfSteps": 2});
