@@ -8,6 +8,7 @@ mod vims;
 
 pub use vims::{all_is_done_when_it_fails, the_third_worker_fails};
 
+use crate::operations::instantiate;
 use cairn_tests::package::{PackageBuilder, package};
 use cairn_tests::world::World;
 use serde_json::{Value, json};
@@ -52,6 +53,15 @@ fn leaves(message: &str) -> Value {
 
 fn web() -> PackageBuilder {
     package().config_map("settings").deployment("web", 1)
+}
+
+/// An instantiate of a package that halts: its instance, the operation, and how it halted.
+async fn halts(world: &World, package: &PackageBuilder) -> (String, String, Value) {
+    let vnfd = world.onboard(package).await;
+    let id = world.create(&vnfd).await;
+    let op = world.begin(&id, "instantiate", &instantiate(world)).await;
+    let halted = world.ends(&op, "FAILED_TEMP").await;
+    (id, op, halted)
 }
 
 async fn mend(world: &World) {

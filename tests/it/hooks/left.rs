@@ -1,18 +1,13 @@
 //! Jobs of hooks that fail, run on or run too long: what is done about them, and what is left.
 
-use super::{broken, endless, job, jobs, leaves, mend, unmend, web};
+use super::{broken, endless, halts, job, jobs, leaves, mend, unmend, web};
 use crate::clusters::on_both_clusters;
 use crate::operations::{instantiate, nothing_left};
 use cairn_tests::world::World;
 use serde_json::{Value, json};
 
 async fn start_hook_fails(world: World) {
-    let vnfd = world
-        .onboard(&web().hook("instantiate_start", broken(), "{}"))
-        .await;
-    let id = world.create(&vnfd).await;
-    let op = world.begin(&id, "instantiate", &instantiate(&world)).await;
-    let halted = world.ends(&op, "FAILED_TEMP").await;
+    let (id, op, halted) = halts(&world, &web().hook("instantiate_start", broken(), "{}")).await;
     assert_eq!(halted["point"], 2, "{halted:#}");
     let said = halted["error"]["detail"].as_str().expect("a detail");
     assert!(
@@ -98,10 +93,7 @@ async fn rollback_hook_given_up(world: World) {
         broken(),
         "{}",
     );
-    let vnfd = world.onboard(&package).await;
-    let id = world.create(&vnfd).await;
-    let op = world.begin(&id, "instantiate", &instantiate(&world)).await;
-    world.ends(&op, "FAILED_TEMP").await;
+    let (id, op, _) = halts(&world, &package).await;
     world.steer(&op, "rollback").await.is(202);
     let halted = world.ends(&op, "FAILED_TEMP").await;
     let said = halted["error"]["detail"].as_str().expect("a detail");
@@ -146,10 +138,7 @@ on_both_clusters! {
 async fn a_hook_that_takes_longer_than_its_clock_halts_the_operation() {
     let world = World::simple().await;
     let package = web().hook("instantiate_start", endless(), "{clock: 500ms}");
-    let vnfd = world.onboard(&package).await;
-    let id = world.create(&vnfd).await;
-    let op = world.begin(&id, "instantiate", &instantiate(&world)).await;
-    let halted = world.ends(&op, "FAILED_TEMP").await;
+    let (_, op, halted) = halts(&world, &package).await;
     let said = halted["error"]["detail"].as_str().expect("a detail");
     assert!(
         said.contains("HookRunning") && said.contains("waited"),
@@ -168,8 +157,5 @@ async fn a_hook_whose_pods_fail_again_and_again_ends_with_its_clock() {
     let mut failing = job("", &json!({"simcluster.cairn.dev/crash": "always"}));
     failing["spec"]["backoffLimit"] = json!(1000);
     let package = web().hook("instantiate_start", failing, "{clock: 2s}");
-    let vnfd = world.onboard(&package).await;
-    let id = world.create(&vnfd).await;
-    let op = world.begin(&id, "instantiate", &instantiate(&world)).await;
-    world.ends(&op, "FAILED_TEMP").await;
+    halts(&world, &package).await;
 }

@@ -1,6 +1,6 @@
 //! What a hook leaves as its result.
 
-use super::{leaves, outcome, step_of, web};
+use super::{halts, leaves, outcome, step_of, web};
 use crate::operations::instantiate;
 use cairn_tests::world::World;
 use serde_json::json;
@@ -23,10 +23,7 @@ async fn what_is_no_result_is_told_and_what_is_one_is_in_the_history_without_sec
         ),
     ] {
         let package = web().hook("instantiate_start", leaves(left), inputs);
-        let vnfd = world.onboard(&package).await;
-        let id = world.create(&vnfd).await;
-        let op = world.begin(&id, "instantiate", &instantiate(&world)).await;
-        let halted = world.ends(&op, "FAILED_TEMP").await;
+        let (_, op, halted) = halts(&world, &package).await;
         let said = halted["error"]["detail"].as_str().expect("a detail");
         assert!(said.contains(why), "{left}: {said}");
         assert_eq!(halted["error"]["status"], 422);

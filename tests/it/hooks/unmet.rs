@@ -1,6 +1,6 @@
 //! Hooks that cannot run: what they need comes too late, or where they ran is gone.
 
-use super::{begun, job, jobs, leaves, web};
+use super::{begun, halts, job, jobs, leaves, web};
 use crate::clusters::on_both_clusters;
 use crate::operations::{instantiate, nothing_left};
 use cairn_tests::client::SOON;
@@ -18,10 +18,7 @@ fn configured() -> Value {
 
 async fn needs_what_comes_later(world: World) {
     let package = web().hook("instantiate_start", configured(), "{}");
-    let vnfd = world.onboard(&package).await;
-    let id = world.create(&vnfd).await;
-    let op = world.begin(&id, "instantiate", &instantiate(&world)).await;
-    let halted = world.ends(&op, "FAILED_TEMP").await;
+    let (_, op, halted) = halts(&world, &package).await;
     assert_eq!(halted["point"], 2, "{halted:#}");
     let said = halted["error"]["detail"].as_str().expect("a detail");
     assert!(

@@ -1,6 +1,8 @@
 //! A VNF that is a cluster: its hooks join workers one by one, and register it as a VIM.
 
-use super::{begun, counts, job, jobs, jobs_made, leaves, mend, outcome, step_of, unmend, web};
+use super::{
+    begun, counts, halts, job, jobs, jobs_made, leaves, mend, outcome, step_of, unmend, web,
+};
 use crate::operations::instantiate;
 use cairn_tests::package::PackageBuilder;
 use cairn_tests::world::{Ground, World};
@@ -62,10 +64,7 @@ pub async fn the_third_worker_fails(world: World) {
     let known = json!({"vimId": vim, "vimType": "ETSINFV.KUBERNETES.V_1",
         "interfaceInfo": {"endpoint": "https://edge.test:6443/"}, "accessInfo": {"bearer_token": "before"}});
     world.post("/cairn/v1/vims", &known).await.is(201);
-    let vnfd = world.onboard(&cluster_in_a_vnf(&vim)).await;
-    let id = world.create(&vnfd).await;
-    let op = world.begin(&id, "instantiate", &instantiate(&world)).await;
-    let halted = world.ends(&op, "FAILED_TEMP").await;
+    let (id, op, halted) = halts(&world, &cluster_in_a_vnf(&vim)).await;
     assert_eq!(halted["point"], 5, "{halted:#}");
     let said = halted["error"]["detail"].as_str().expect("a detail");
     assert!(
@@ -161,10 +160,7 @@ async fn a_vim_at_another_endpoint_is_a_conflict_that_names_both() {
         "interfaceInfo": {"endpoint": "https://other.test:6443"}, "accessInfo": {"bearer_token": "t"}});
     world.post("/cairn/v1/vims", &known).await.is(201);
     mend(&world).await;
-    let vnfd = world.onboard(&cluster_in_a_vnf(&vim)).await;
-    let id = world.create(&vnfd).await;
-    let op = world.begin(&id, "instantiate", &instantiate(&world)).await;
-    let halted = world.ends(&op, "FAILED_TEMP").await;
+    let (_, op, halted) = halts(&world, &cluster_in_a_vnf(&vim)).await;
     let said = halted["error"]["detail"].as_str().expect("a detail");
     assert!(
         said.contains("https://other.test:6443") && said.contains("https://edge.test:6443"),
