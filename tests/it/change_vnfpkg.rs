@@ -4,6 +4,7 @@ mod field;
 mod refused;
 mod sampled;
 
+use crate::clusters::real;
 use crate::operations::{instantiate, level, replicas, vnfcs};
 use cairn_tests::package::{PackageBuilder, package};
 use cairn_tests::place::Place;
@@ -288,14 +289,6 @@ async fn undone(world: World, kind: &str, name: &str) {
     }
 }
 
-async fn on_real_cluster() -> Option<World> {
-    let place = Place::real().await?;
-    let ground = Ground::new(Kind::Sqlite, place)
-        .await
-        .expect("SQLite is always there");
-    Some(World::on(ground).await)
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_change_goes_over_all_objects_on_sqlite_and_the_simulated_cluster() {
     story(World::simple().await).await;
@@ -312,7 +305,7 @@ async fn a_change_goes_over_all_objects_on_postgresql_and_the_simulated_cluster(
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_change_goes_over_all_objects_on_the_real_cluster() {
-    let Some(world) = on_real_cluster().await else {
+    let Some(world) = real().await else {
         return;
     };
     story(world).await;
@@ -325,7 +318,7 @@ async fn a_change_with_a_bad_image_is_undone() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_change_with_a_bad_image_is_undone_on_the_real_cluster() {
-    let Some(world) = on_real_cluster().await else {
+    let Some(world) = real().await else {
         return;
     };
     undone(world, "Deployment", "web").await;
@@ -338,7 +331,7 @@ async fn a_stateful_set_with_a_bad_image_is_undone() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stateful_set_with_a_bad_image_is_undone_on_the_real_cluster() {
-    let Some(world) = on_real_cluster().await else {
+    let Some(world) = real().await else {
         return;
     };
     undone(world, "StatefulSet", "db").await;

@@ -174,13 +174,10 @@ async fn every_operation_completes_on_postgresql_and_the_simulated_cluster() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_operation_completes_on_the_real_cluster() {
-    let Some(place) = Place::real().await else {
+    let Some(world) = crate::clusters::real().await else {
         return;
     };
-    let ground = Ground::new(Kind::Sqlite, place)
-        .await
-        .expect("SQLite is always there");
-    story(World::on(ground).await).await;
+    story(world).await;
 }
 
 /// A package may hold several files for one workload, of which an instantiate names one: what was not deployed

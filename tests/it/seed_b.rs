@@ -1,12 +1,12 @@
 //! Seed case B: the rollback of an instantiate removes what it made and nothing else, for every kind; the rollback
 //! of a scale sets the number back that was read before.
 
+use crate::clusters::on_both_clusters;
 use cairn_tests::kinds::{
     DEFINITION, KINDS, Kind as ObjectKind, pod_spec, reviews, widget, widget_version,
 };
 use cairn_tests::package::package;
-use cairn_tests::place::Place;
-use cairn_tests::world::{Ground, Kind, World};
+use cairn_tests::world::World;
 use futures::{FutureExt as _, StreamExt as _};
 use serde_json::{Value, json};
 use std::panic::AssertUnwindSafe;
@@ -323,33 +323,6 @@ async fn nothing_scaled_nothing_restored(world: World) {
             .iter()
             .all(|event| event["type"] != "ReplicasRestored")
     );
-}
-
-async fn simulated() -> World {
-    World::simple().await
-}
-
-async fn real() -> Option<World> {
-    let ground = Ground::new(Kind::Sqlite, Place::real().await?).await;
-    Some(World::on(ground.expect("SQLite is always there")).await)
-}
-
-/// Makes of each row two tests.
-macro_rules! on_both_clusters {
-    ($($row:ident: $simulated:ident, $real:ident;)+) => {
-        $(
-            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $simulated() {
-                $row(simulated().await).await;
-            }
-
-            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $real() {
-                let Some(world) = real().await else { return };
-                $row(world).await;
-            }
-        )+
-    };
 }
 
 on_both_clusters! {

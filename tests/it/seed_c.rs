@@ -498,13 +498,10 @@ async fn a_wrong_token_is_mended_by_a_patch_and_a_retry() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_wrong_token_is_mended_by_a_patch_and_a_retry_on_the_real_cluster() {
-    let Some(place) = Place::real().await else {
+    let Some(world) = crate::clusters::real().await else {
         return;
     };
-    let ground = Ground::new(Kind::Sqlite, place)
-        .await
-        .expect("SQLite is always there");
-    wrong_token(World::on(ground).await).await;
+    wrong_token(world).await;
 }
 
 /// While a PATCH runs beside a halted operation, that operation waits: it would go on with values that change.

@@ -1,7 +1,8 @@
 //! What went wrong for others when they upgraded, each under the number that it has among the field cases.
 
 use super::sampled::Sampler;
-use super::{Changing, broken, compared, first, image, on_real_cluster, second};
+use super::{Changing, broken, compared, first, image, second};
+use crate::clusters::real;
 use cairn_tests::package::{PackageBuilder, package};
 use cairn_tests::place::list_path;
 use cairn_tests::world::World;
@@ -18,7 +19,7 @@ macro_rules! on_both {
 
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $real() {
-                let Some(world) = on_real_cluster().await else {
+                let Some(world) = real().await else {
                     return;
                 };
                 $case(world).await;

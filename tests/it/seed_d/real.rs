@@ -1,21 +1,15 @@
 //! Obstacles that only a real cluster can show.
 
 use super::waits;
+use crate::clusters::real;
 use crate::operations::instantiate;
 use cairn_tests::client::SOON;
 use cairn_tests::package::{PackageBuilder, package};
-use cairn_tests::place::Place;
 use cairn_tests::until::until;
-use cairn_tests::world::{Ground, Kind, World};
+use cairn_tests::world::World;
 use serde_json::{Value, json};
 
 const LONG: &str = "{progressing: 90s, blocked: 60s, infrastructure: 60s, unclassified: 60s}";
-
-async fn world() -> Option<World> {
-    let place = Place::real().await?;
-    let ground = Ground::new(Kind::Sqlite, place).await?;
-    Some(World::on(ground).await)
-}
 
 async fn make(world: &World, path: &str, body: &Value) {
     let name = body["metadata"]["name"].as_str().expect("a name");
@@ -41,7 +35,7 @@ async fn waiting(world: &World, package: &PackageBuilder, reason: &str) -> (Stri
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn pods_that_a_policy_refuses_end_the_try_at_once() {
-    let Some(world) = world().await else { return };
+    let Some(world) = real().await else { return };
     let name = format!("no-pods-{}", world.place().suffix);
     let policies = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies";
     let policy = json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy",
@@ -89,7 +83,7 @@ async fn pods_that_a_policy_refuses_end_the_try_at_once() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_webhook_that_nobody_answers_is_waited_on_until_it_is_gone() {
-    let Some(world) = world().await else { return };
+    let Some(world) = real().await else { return };
     let name = format!("nobody-{}", world.place().suffix);
     let hooks = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
     let here = json!({"matchLabels": {"kubernetes.io/metadata.name": world.place().namespace}});
@@ -186,7 +180,7 @@ async fn back_by_hand(world: &World, op: &str) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_that_is_not_ready_is_named_as_the_root() {
-    let Some(world) = world().await else { return };
+    let Some(world) = real().await else { return };
     let node = lonely_node(&world, "False").await;
     let (op, wait) = waiting(&world, &on_node(&node), "NodeNotReady").await;
     assert_eq!(wait["class"], "infrastructure", "{wait:#}");
@@ -202,7 +196,7 @@ async fn a_node_that_is_not_ready_is_named_as_the_root() {
 /// Field case 144: what the network plugin says reaches the user.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_words_of_a_network_plugin_are_told() {
-    let Some(world) = world().await else { return };
+    let Some(world) = real().await else { return };
     let node = lonely_node(&world, "True").await;
     let vnfd = world.onboard(&on_node(&node)).await;
     let id = world.create(&vnfd).await;
