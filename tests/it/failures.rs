@@ -157,12 +157,9 @@ async fn finalizer(world: &World) -> Value {
 async fn cancel(world: &World) -> Value {
     let never = json!({"simcluster.cairn.dev/ready-after": "never"});
     let (_, op) = begun(world, &with_pods(never), &instantiate(world)).await;
-    // On a busy machine it may tell for a moment that a call is not answered yet.
-    let waits = |seen: &Value| {
-        let reason = seen["waits"][0]["reason"].as_str();
-        reason.is_some_and(|reason| reason != "AnswerOutstanding")
-    };
-    world.op_until(&op, "to wait", waits).await;
+    // On a busy machine it tells for a moment what comes before that: a call without an answer, a rollout without pods.
+    let waits = |seen: &Value| seen["waits"][0]["reason"] == "NotReady";
+    world.op_until(&op, "to wait for the pod", waits).await;
     world.cancel(&op, "GRACEFUL").await.is(202);
     world.ends(&op, "FAILED_TEMP").await
 }
