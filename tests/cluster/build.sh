@@ -77,17 +77,17 @@ make_images() {
     local sources=$1 go=$2 archive=$3 work
     work=$(mktemp -d)
     say "making the container images"
-    mkdir -p "$work"/root/{bin,dev,etc,proc,sys,tmp,var}
-    compile "$sources" "$go" build -trimpath -o "$work/root/guest" -ldflags "-s -w" ./guest >&2 ||
+    mkdir -p "$work"/layer/{bin,dev,etc,proc,sys,tmp,var}
+    compile "$sources" "$go" build -trimpath -o "$work/layer/guest" -ldflags "-s -w" ./guest >&2 ||
         fail "the program of the images does not compile"
     # A busybox that needs shared libraries would find none in there.
     ! ldd "$(command -v busybox)" >/dev/null 2>&1 || fail "busybox is linked dynamically; install busybox-static"
-    cp "$(command -v busybox)" "$work/root/bin/busybox"
-    "$work/root/bin/busybox" --list | grep -vx busybox | xargs -I{} ln -s busybox "$work/root/bin/{}"
-    printf 'root:x:0:0::/:/bin/sh\nguest:x:1000:1000::/:/bin/sh\n' >"$work/root/etc/passwd"
-    chmod 1777 "$work/root/tmp"
-    tar -C "$work/root" --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner -cf "$work/layer.tar" .
-    rm -rf "$work/root"
+    cp "$(command -v busybox)" "$work/layer/bin/busybox"
+    "$work/layer/bin/busybox" --list | grep -vx busybox | xargs -I{} ln -s busybox "$work/layer/bin/{}"
+    printf 'root:x:0:0::/:/bin/sh\nguest:x:1000:1000::/:/bin/sh\n' >"$work/layer/etc/passwd"
+    chmod 1777 "$work/layer/tmp"
+    tar -C "$work/layer" --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner -cf "$work/layer.tar" .
+    rm -rf "$work/layer"
     image pause:1 '"/guest","pause"'
     image web:1 '"/guest","web"'
     image web:2 '"/guest","web"'
